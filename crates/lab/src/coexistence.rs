@@ -1,8 +1,8 @@
 //! Every pair of mechanisms at one bottleneck: how much each takes from the other.
 //!
 //! In each pair one half of the clients has the first mechanism, the other half the second. Each mechanism also runs once with
-//! all clients. Where they transfer bodies, the rate of a client is the goodput of its transfers. `docs/coexistence.md` defines
-//! the figures.
+//! all clients. If clients transfer bodies, the rate of a client is the goodput of its transfers. `docs/coexistence.md` defines
+//! the metrics.
 
 mod rows;
 mod standing;
@@ -22,18 +22,18 @@ use coapace_run::measured::{PopulationTransfers, RunResult, ratio};
 use coapace_run::mix::MixPart;
 use coapace_scenario::Scenario;
 
-/// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput, or of the goodput of
-/// transfers, that they have where all clients have this mechanism.
+/// The limit of starvation, as a fraction of the rate of a client in a run in which all clients have its mechanism. A
+/// mechanism whose clients have less beside another mechanism is starved by it. The rate is the throughput, or the
+/// goodput of transfers.
 pub const STARVED: f64 = 0.5;
 
-/// The number of seeds of every pair if none is named. With three, a relative share is accurate to about 0.02.
+/// The default number of seeds of every pair. With three, a relative share is accurate to about 0.02.
 pub const SEEDS: u32 = 3;
 
 /// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
 ///
 /// # Errors
-/// Returns one line if there are fewer than two mechanisms, one is named twice, one is `tcp` or a mix, or there are too few
-/// clients.
+/// Returns one line if there are fewer than two mechanisms, a duplicate, `tcp` or a mix among them, or too few clients.
 pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) -> Result<Vec<Trial>, String> {
     let part = |contender: &Contender| {
         let only = contender.only().cloned();
@@ -55,6 +55,7 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
         trials.push(trial(mechanisms[row].clone()));
         for other in &parts[row + 1..] {
             let pair = Contender::pair(one, other);
+            // Checked before any run: both halves of a pair need clients.
             pair.fits(scenario)?;
             trials.push(trial(pair));
         }
@@ -65,63 +66,72 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
 /// The results of all pairs.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    /// The mechanisms, in the order of rows and of columns.
+    /// The mechanisms, in the sequence of rows and columns.
     pub mechanisms: Vec<String>,
-    /// The cells of each mechanism alone.
+    /// For each mechanism, the cell in which all clients have it.
     pub alone: Vec<CellResult>,
     /// The number of runs behind the matrix.
     pub runs: u64,
-    /// The encounters of every mechanism with every other, row by row. On the diagonal it is alone.
+    /// The results of every mechanism beside every other, row by row. On the diagonal all clients have the same
+    /// mechanism.
     encounters: Vec<Encounter>,
 }
 
-/// One mechanism that shares the network with another.
+/// The results of one mechanism that shares the network with another one. A run of a pair gives two encounters, one for
+/// each mechanism.
 #[derive(Clone, Debug, Default)]
 pub struct Encounter {
-    /// The clients that have the mechanism.
+    /// The results of the clients with this mechanism.
     pub own: PopulationSummary,
-    /// The mechanism of the other clients; the same mechanism where it is alone.
+    /// The mechanism of the other clients; the same mechanism if all clients have it.
     pub rival: String,
-    /// The throughput of one of these clients, or the goodput of its transfers, as a fraction of the same where all clients have the
-    /// mechanism; `None` if it is 0 there.
+    /// The rate of a client with this mechanism, divided by its rate if all clients have the mechanism. The rate is the
+    /// throughput, or the goodput of transfers. `None` if the rate with the same mechanism is 0.
     pub kept: Option<f64>,
-    /// All clients together.
+    /// Results of all clients together.
     pub pair: CellSummary,
-    /// Retransmissions of all clients, or blocks sent again, as a fraction of the requests that they sent, from 0 to 1.
+    /// Retransmissions of all clients (with transfers: blocks sent again), divided by all requests that they sent, from
+    /// 0 to 1; `None` if they sent no request.
     pub again_share: Option<f64>,
-    /// The cell of the pair.
+    /// The cell of the run: the scenario, and the mix of both mechanisms.
     pub cell: Cell,
 }
 
 impl Encounter {
-    /// Returns the exchanges that all clients together completed in a second, or the share of the link that all transfers had.
+    /// Returns the throughput of all clients together in exchanges per second, or with transfers, the share of the link
+    /// that all of them used, from 0 to 1.
     pub fn together(&self) -> f64 {
         self.pair.count(if self.own.transfers.is_some() { Metric::LinkShare } else { Metric::Throughput })
     }
 
-    /// Returns whether the other mechanism leaves it less than [`STARVED`] of the throughput, or of the goodput, that it has alone.
+    /// Returns whether [`kept`](Self::kept) is below [`STARVED`]: beside the other mechanism, the clients have less
+    /// than this fraction of the rate that they have alone.
     pub fn is_starved(&self) -> bool {
         self.kept.is_some_and(|kept| kept < STARVED)
     }
 }
 
 impl Matrix {
-    /// Makes the matrix from the results of [`trials`], in their order.
+    /// Makes the matrix from the results of [`trials`], in the same sequence.
     pub fn of(results: &[CellResult]) -> Self {
+        // Trials are the pairs of the upper triangle, row by row. The diagonal has the mechanisms alone.
         let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
         let size = alone.len();
         let own =
             |summary: &CellSummary, place: usize| summary.populations.get(place).cloned().unwrap_or_default();
+        // Before the pairs, because what a mechanism keeps is relative to its rate alone.
         let rates: Vec<f64> = alone.iter().map(|result| own(&result.summary(), 0).rate_per_client).collect();
         let mut encounters = vec![Encounter::default(); size * size];
         let pairs = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
         for ((row, column), result) in pairs.zip(results) {
             let pair = result.summary();
             let sum = |of: fn(&RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
+            // Of all clients: `again_share` is about both mechanisms of the pair.
             let (again, sent) = match own(&pair, 0).transfers {
                 None => (sum(|run| run.retransmissions), sum(|run| run.requests_sent)),
                 Some(_) => (sum(blocks_again), sum(blocks_sent)),
             };
+            // One run of a pair gives two encounters, one from the point of view of each mechanism.
             for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
                 // A mechanism alone is a single population.
                 if place == 1 && row == column {
@@ -143,12 +153,12 @@ impl Matrix {
         Self { mechanisms, alone, runs, encounters }
     }
 
-    /// Returns whether the mechanisms are compared by transfers.
+    /// Returns whether the mechanisms are compared by their transfers, and not by exchanges.
     pub fn is_of_transfers(&self) -> bool {
         self.encounters.iter().any(|encounter| encounter.own.transfers.is_some())
     }
 
-    /// Returns the encounter of the mechanism of `row` with the mechanism of `column`.
+    /// Returns the results of mechanism number `row` beside mechanism number `column`, both counted from 0.
     ///
     /// # Panics
     /// Panics if the row or the column does not exist.
@@ -164,12 +174,12 @@ impl Matrix {
     }
 }
 
-/// Returns the blocks that clients over UDP sent again or asked for again.
+/// Returns the number of blocks that clients over UDP sent or requested again.
 fn blocks_again(run: &RunResult) -> u64 {
     of_transfers(run, |own| own.blocks_again)
 }
 
-/// Returns the requests for blocks, or with blocks, of clients over UDP.
+/// Returns the number of requests of clients over UDP that carry or request a block.
 fn blocks_sent(run: &RunResult) -> u64 {
     of_transfers(run, |own| own.blocks_sent)
 }
@@ -203,7 +213,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_shares_of_a_pair_add_up_to_one_and_a_mechanism_alone_has_its_own() {
+    fn the_shares_of_a_pair_add_up_to_one_and_each_mechanism_also_runs_alone() {
         let matrix = matrix(&["default", "cocoa", "fasor"], 1);
         assert_eq!(matrix.mechanisms, ["default", "cocoa", "fasor"]);
         for (row, column, encounter) in matrix.encounters() {
@@ -231,7 +241,7 @@ pub(crate) mod tests {
         assert!((matrix.encounter(0, 1).own.relative_share.unwrap() - 1.0).abs() > 0.001);
     }
 
-    /// Makes a matrix of two endless transfers that share a link of LTE-M.
+    /// Makes a matrix of two endless transfers that share an LTE-M link.
     pub(crate) fn of_transfers(names: &[&str]) -> Matrix {
         let set = [
             ("clients", "2"),
@@ -248,11 +258,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn transfers_share_the_goodput_and_are_starved_by_the_same_rule() {
+    fn pairs_of_bulk_mechanisms_are_compared_and_called_starved_by_goodput() {
         let matrix = of_transfers(&["tide", "newreno", "rfc9177"]);
         assert!(matrix.is_of_transfers());
         for (row, column, encounter) in matrix.encounters() {
             let (own, other) = (&encounter.own, &matrix.encounter(column, row).own);
+            // Alone, both clients have the mechanism.
             assert_eq!(own.clients, if row == column { 2 } else { 1 });
             assert!(own.completed < 1e-9, "an endless transfer has goodput all the same");
             let alone = matrix.encounter(row, row).own.rate_per_client;
@@ -261,6 +272,7 @@ pub(crate) mod tests {
             if row != column {
                 let relative = own.relative_share.unwrap() + other.relative_share.unwrap();
                 assert!((relative - 2.0).abs() < 1e-12, "{relative}");
+                // Of transfers a pair counts the share of the link, which both fill together.
                 let together = (own.rate_per_client + other.rate_per_client) / 300e3;
                 assert!((encounter.together() - together).abs() < 1e-6, "the link has 300 kbit/s");
             }
@@ -292,7 +304,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_matrix_does_not_depend_on_the_number_of_threads() {
+    fn the_matrix_of_pairs_does_not_depend_on_the_number_of_threads() {
         let csv = |jobs| {
             let mut out = Vec::new();
             matrix(&["default", "cocoa"], jobs).rows("c0ffee").write(&mut out, RowFormat::Csv).unwrap();
@@ -302,7 +314,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn mechanisms_that_cannot_be_paired_are_refused() {
+    fn mixes_and_tcp_are_refused_as_members_of_a_pair() {
         let refused = |names: &[&str], clients| {
             let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
             trials(&scenario(clients), &contenders, 1).unwrap_err()

@@ -1,4 +1,4 @@
-//! Directories that results are written into.
+//! Directories for results.
 
 use std::fs;
 use std::io;
@@ -7,9 +7,10 @@ use std::path::Path;
 /// Creates a directory and its parents. An existing directory stays as it is.
 ///
 /// # Errors
-/// Fails with the error of the system. A file in its place is [`NotADirectory`](io::ErrorKind::NotADirectory).
+/// Errors of the system. If a file has the name, [`NotADirectory`](io::ErrorKind::NotADirectory).
 pub fn create(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {
+        // An existing directory is not an error, so a file has the name.
         io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
         _ => error,
     })

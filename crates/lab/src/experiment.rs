@@ -13,7 +13,7 @@ use coapace_run::measured::RunResult;
 use coapace_run::workers::make_all;
 use coapace_run::{Observe, run};
 
-/// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
+/// A scenario and one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The network and the workload.
@@ -22,7 +22,7 @@ pub struct Trial {
     pub contender: Contender,
     /// The number of runs.
     pub seeds: u32,
-    /// The seed of the first run. Each further run has the next one.
+    /// The seed of the first run. Each later run has the next seed.
     pub first_seed: u64,
     /// The series that the run with the first seed records for the report, if any.
     pub observe: Observe,
@@ -34,9 +34,8 @@ pub fn conduct(trials: &[Trial], jobs: usize, progress: &dyn Fn()) -> Vec<CellRe
     conduct_until(trials, jobs, &AtomicBool::new(false), &mut |_| progress())
 }
 
-/// Runs trials like [`conduct`], until all are done or `stop` is true. Then it returns the results so far at once, and
-/// abandons the runs that are not over. This thread calls `ran` after each run, with all results so far in the order of the
-/// trials.
+/// Runs trials like [`conduct`], until all are done or `stop` is true. Then it returns the results so far at once, and abandons
+/// unfinished runs. This thread calls `ran` after each run, with all results so far in the sequence of the trials.
 ///
 /// # Panics
 /// Panics if a run does.
@@ -50,10 +49,12 @@ pub fn conduct_until(
     conduct_by(trials, jobs, stop, Arc::new(make), ran)
 }
 
-/// A function that makes a run of a trial with a seed; `None` if it cannot be made. It is told the place of the trial.
+/// A function that makes a run from the index of a trial, the trial, a seed, and the series to record; `None` if the
+/// run cannot be made.
 pub type Make = dyn Fn(usize, &Trial, u64, Observe) -> Option<RunResult> + Send + Sync;
 
-/// Conducts trials like [`conduct_until`], whose runs `make` makes. A run that cannot be made is left out.
+/// Runs trials like [`conduct_until`], but makes each run with `make`. A run for which `make` returns `None` is left
+/// out.
 ///
 /// # Panics
 /// Panics if a run does.
@@ -70,52 +71,57 @@ pub fn conduct_by(
     for (place, trial) in trials.iter().enumerate() {
         runs.extend((0..u64::from(trial.seeds)).map(|number| (place, trial.first_seed + number)));
     }
+    // Copied, because runs that an interruption abandons outlive this call.
     let (count, trials) = (runs.len(), trials.to_vec());
     let run = move |place: usize| {
         let (place, seed) = runs[place];
         let trial = &trials[place];
+        // Series take much memory, and charts show one seed only.
         let observe = if seed == trial.first_seed { trial.observe } else { Observe::Totals };
         (place, make(place, trial, seed, observe))
     };
     let ended = make_all(count, jobs, stop, run, &mut |(place, result)| {
         if let Some(result) = result {
+            // Runs end in any order. Sorted by seed, results do not depend on the number of threads.
             let runs = &mut cells[place].runs;
             runs.insert(runs.partition_point(|run| run.seed < result.seed), result);
             ran(&cells);
         }
         ControlFlow::Continue(())
     });
+    // Without this, a run that panicked would only be missing from the results.
     ended.unwrap_or_else(|panic| resume_unwind(panic));
     cells
 }
 
-/// Returns the cells of these trials, without runs.
+/// Returns a cell without runs for each of these trials.
 pub fn cells(trials: &[Trial]) -> Vec<CellResult> {
     trials.iter().map(|trial| CellResult { cell: trial.cell(), runs: Vec::new() }).collect()
 }
 
-/// Returns the number of runs that [`conduct`] makes of these trials.
+/// Returns the number of runs that [`conduct`] makes for these trials.
 pub fn runs(trials: &[Trial]) -> usize {
     trials.iter().map(|trial| trial.seeds as usize).sum()
 }
 
 impl Trial {
-    /// Makes a trial with the seeds from 1 on.
+    /// Makes a trial with the seeds from 1 to `seeds`.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         Self { observe: Observe::Series, ..Self::of_totals(scenario, contender, seeds) }
     }
 
-    /// Makes a trial with the seeds from 1 on that records no series.
+    /// Makes a trial with the seeds from 1 to `seeds` that records no time series.
     pub fn of_totals(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         Self { scenario: scenario.clone(), contender, seeds, first_seed: 1, observe: Observe::Totals }
     }
 
-    /// Returns the cell of its runs.
+    /// Returns the cell of the trial's runs.
     pub fn cell(&self) -> Cell {
         let scenario = &self.scenario;
         let mix = self.contender.parts();
         Cell {
             scenario: scenario.name.clone(),
+            // The hash is 16 hexadecimal digits, which always parse.
             scenario_hash: scenario.hash().parse().unwrap_or_default(),
             workload: scenario.workload.kind.word().to_owned(),
             clients: scenario.clients.count,
@@ -123,6 +129,7 @@ impl Trial {
             knobs: scenario.knob_values().iter().cloned().collect(),
             flows: scenario.workload.flows.iter().map(|flow| flow.name.clone()).collect(),
             transfers: scenario.workload.transfers.iter().map(|transfer| transfer.name.clone()).collect(),
+            // One mechanism for all clients is not a mix.
             mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
             is_mesh: scenario.network.mesh.is_some(),
             mode: Mode::Simulated,
@@ -151,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_seeds_makes_the_same_runs_as_a_longer_one_from_the_first() {
+    fn a_range_of_seeds_repeats_the_runs_of_a_longer_range() {
         let all = conduct(&trials(4, 1), 2, &|| ());
         let some = conduct(&trials(2, 3), 1, &|| ());
         assert_eq!((seeds(&all[0]), seeds(&some[0])), (vec![1, 2, 3, 4], vec![3, 4]));
@@ -163,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_experiment_keeps_its_runs() {
+    fn an_interrupted_experiment_keeps_its_finished_runs() {
         for jobs in [1, 2] {
             let stop = AtomicBool::new(false);
             let mut made = 0;

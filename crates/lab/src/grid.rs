@@ -1,4 +1,4 @@
-//! Settings with several values each: every combination is a condition.
+//! Grids: lists of values for settings of a scenario. Every combination of the values is a condition.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub const MOST: usize = 10_000;
 /// A setting of a scenario: key and value.
 pub type Setting = (String, String);
 
-/// The conditions of a scenario, whose file is read once.
+/// The conditions of one scenario, whose file is read only once.
 #[derive(Debug)]
 pub struct Grid {
     template: Template,
@@ -27,22 +27,24 @@ pub enum PlanError {
     /// The scenario cannot be used.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A mistake in the arguments: a wrong list of values, a mechanism that is unknown or does not fit, or a wrong number of runs.
+    /// A mistake in the arguments: a wrong list of values, a mechanism that is unknown or does not fit, or a wrong number of
+    /// runs.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Grid {
-    /// Reads the built-in scenario or the file that `name_or_path` names. `settings` describe its [`conditions`].
+    /// Reads a built-in scenario or a file. `settings` describe its [`conditions`].
     ///
     /// # Errors
-    /// Fails if the conditions cannot be listed, or the file cannot be read without the settings.
+    /// Invalid conditions, or a file that cannot be read without the settings.
     pub fn new(name_or_path: &str, settings: &[Setting]) -> Result<Self, PlanError> {
         let conditions = conditions(settings).map_err(PlanError::Usage)?;
         Ok(Self { template: Source::find(name_or_path)?.template()?, conditions })
     }
 
-    /// Returns the scenario under each condition, or the error in its settings. Results show the keys whose values vary.
+    /// Returns the scenario under each condition, or the error in its settings. The scenarios name the keys with
+    /// varying values, so that results show them.
     pub fn scenarios(&self) -> impl Iterator<Item = Result<Arc<Scenario>, ScenarioError>> {
         let varied = varied(&self.conditions);
         self.conditions
@@ -50,15 +52,16 @@ impl Grid {
             .map(move |settings| Ok(Arc::new(self.template.scenario(settings)?.showing(&varied, settings))))
     }
 
-    /// Returns a trial for each mechanism under each condition. Without `mechanisms` they are the defaults of the scenario. `seeds` is
-    /// the first seed and their number; `None` means the seeds from 1 on, as many as the scenario has.
+    /// Returns a trial for each mechanism under each condition. If `mechanisms` is empty, they are the scenario's defaults.
+    /// `seeds` is the first seed and the number of seeds; `None` means from 1 on, as many as the scenario specifies.
     ///
     /// # Errors
-    /// Returns the first error in settings and mechanisms, condition by condition.
+    /// Returns the first error in settings or mechanisms, condition by condition.
     pub fn trials(&self, mechanisms: &[String], seeds: Option<(u64, u32)>) -> Result<Vec<Trial>, PlanError> {
         let mut trials = Vec::new();
         for scenario in self.scenarios() {
             let scenario = scenario?;
+            // Asked for each condition, because settings may change the defaults.
             let (first_seed, count) = seeds.unwrap_or((1, scenario.defaults.seeds));
             let labels = if mechanisms.is_empty() { &scenario.defaults.mechanisms } else { mechanisms };
             for label in labels {
@@ -70,44 +73,49 @@ impl Grid {
     }
 }
 
-/// Returns the settings of every condition that `settings` describe. The first key varies slowest.
+/// Returns the settings of every condition described by `settings`. The first key varies slowest.
 ///
 /// Commas separate values: `clients=10,50,100`. A comma within quotes, brackets or braces does not, so `sinks=[0,1]` and
-/// `uri_path="a,b"` are one value each. Where a key is set more than once, the last setting counts.
+/// `uri_path="a,b"` are one value each. If a key is set more than once, the last setting counts.
 ///
 /// # Errors
-/// Returns one line if a value beside a comma is missing, or there are more than [`MOST`] conditions.
+/// Returns one line if a value before or after a comma is missing, or if there are more than [`MOST`] conditions.
 pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
     let mut conditions: Vec<Vec<Setting>> = vec![Vec::new()];
     for (place, (key, text)) in settings.iter().enumerate() {
+        // Skipped here and not at the end, so that values that are replaced do not multiply the conditions.
         if settings[place + 1..].iter().any(|(later, _)| later == key) {
             continue;
         }
         let values = split_values(text);
+        // A single empty value is left to the key, whose error says what it accepts.
         if values.len() > 1 && values.contains(&"") {
             return Err(format!(
                 "--set {key}={text}: a value is missing beside a comma; put a comma that belongs to a value in quotes or brackets"
             ));
         }
-        if let Some(told) = unit_of_one(&values) {
-            return Err(format!("--set {key}={text}: {told}"));
+        if let Some(advice) = unit_of_one(&values) {
+            return Err(format!("--set {key}={text}: {advice}"));
         }
+        // Checked before the product is made, which might fill the memory.
         if conditions.len() * values.len() > MOST {
-            return Err(format!("--set {key}={text}: these are more than {MOST} conditions"));
+            return Err(format!("--set {key}={text}: this makes more than {MOST} conditions"));
         }
         conditions = with_each(&conditions, key, &values);
     }
     Ok(conditions)
 }
 
-/// Returns a line if some values have a unit and others, of the same list, are bare numbers: a unit behind the last value is often
-/// meant for all.
+/// Returns advice in one line if some values of a list have a unit and others are bare numbers, because a unit after
+/// the last value is often meant for all; `None` otherwise.
 fn unit_of_one(values: &[&str]) -> Option<String> {
     let parts = |value: &'_ str| -> Option<(usize, f64)> {
         let end = value.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(value.len());
         Some((end, value.get(..end)?.parse().ok()?))
     };
+    // 0 means the same in every unit.
     let is_bare = |value: &str| parts(value).is_some_and(|(end, number)| end == value.len() && number != 0.0);
+    // From the end, because a unit is most often written after the last value.
     let unit = values.iter().rev().find_map(|value| {
         let unit = value.get(parts(value)?.0..)?;
         let is_unit = |c: char| c.is_alphabetic() || c == '/' || c == '%';
@@ -126,12 +134,13 @@ pub fn varied<S: AsRef<[Setting]>>(conditions: &[S]) -> Vec<&str> {
     let keys = distinct(conditions.iter().flat_map(AsRef::as_ref).map(|(key, _)| key.as_str()));
     let differs = |key: &&str| {
         let values = conditions.iter().map(|settings| setting_of(settings.as_ref(), key));
+        // Neighbours are enough: if all neighbours are equal, all conditions are.
         values.clone().zip(values.skip(1)).any(|(one, next)| one != next)
     };
     keys.into_iter().filter(differs).collect()
 }
 
-/// Returns each condition with each of the values of a further key. The condition varies slowest.
+/// Returns each condition combined with each value of another key. The condition varies slowest.
 pub(crate) fn with_each(
     conditions: &[Vec<Setting>],
     key: &str,
@@ -157,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_a_trial_for_each_mechanism_under_each_condition_and_shows_what_varies() {
+    fn a_grid_has_a_trial_for_each_mechanism_under_each_condition_and_shows_the_varying_keys() {
         let grid = |settings: &[(&str, &str)]| {
             let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
             Grid::new("nb-iot", &settings.iter().map(own).collect::<Vec<_>>())
@@ -186,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_is_a_condition_and_the_first_key_varies_slowest() {
+    fn every_combination_of_values_is_a_condition_and_the_first_key_varies_slowest() {
         assert_eq!(
             of(&[("clients", "10, 50"), ("loss", "1 %,5%"), ("buffer", "2500")]).unwrap(),
             [
@@ -200,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comma_within_brackets_braces_or_quotes_separates_nothing() {
+    fn a_comma_within_brackets_braces_or_quotes_does_not_separate_values() {
         for value in ["[0, 1]", "{ good = \"0 %\", bad = \"50 %\" }", "\"a,b\"", "'a,b'", "[[1,2],[3,4]]"] {
             assert_eq!(of(&[("k", value)]).unwrap(), [format!("k={value}")]);
         }
@@ -209,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_behind_one_value_is_not_that_of_all() {
+    fn a_unit_after_the_last_value_does_not_apply_to_the_others() {
         for (values, meant) in [
             ("1,2,5min", "1min,2min,5min"),
             ("1 s, 2, 0", "1 s,2 s,0"),
@@ -227,12 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_setting_of_a_key_counts() {
+    fn the_last_of_several_settings_of_a_key_counts() {
         assert_eq!(of(&[("a", "1,2"), ("b", "3"), ("a", "4")]).unwrap(), ["b=3 a=4"]);
     }
 
     #[test]
-    fn keys_are_varied_whose_last_values_differ() {
+    fn a_key_counts_as_varied_if_its_last_values_differ_between_conditions() {
         let settings = |text: &[(&str, &str)]| -> Vec<Setting> {
             text.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
         };
@@ -244,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_and_too_many_conditions_are_told() {
+    fn a_setting_without_a_value_and_too_many_conditions_are_refused() {
         for value in ["1,,2", ",1", "1,"] {
             assert!(
                 of(&[("k", value)]).unwrap_err().starts_with(&format!("--set k={value}: a value is missing"))

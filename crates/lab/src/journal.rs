@@ -1,4 +1,4 @@
-//! Files that keep measurements, a line for each, so that a program that was killed can go on.
+//! Journals: files that store measurements, a line for each, so that a killed program can continue.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,20 +9,20 @@ use serde::de::DeserializeOwned;
 
 use crate::lock;
 
-/// The error of a journal that is open elsewhere.
-const HELD: &str = "this journal is in use: wait until what writes it has ended, or name another file";
+/// The error if a journal is open in another process.
+const HELD: &str = "this journal is in use: wait until the other process has ended, or name another file";
 
-/// A file of lines of JSON to which lines are added. It is locked for this process while it is open.
+/// A file of JSON lines to which lines are appended. It is locked by this process while it is open.
 #[derive(Debug)]
 pub struct JournalFile(File);
 
 impl JournalFile {
-    /// Opens or creates the file at `path`, and passes its lines to `take`. A last line without its end is cut off: it was being
-    /// written when the program was killed.
+    /// Opens or creates the file at `path`, and passes its lines to `take`. An incomplete last line is removed, because the
+    /// program was killed while it wrote it.
     ///
     /// # Errors
-    /// Fails with the error of the file or of `take`. Fails with `foreign` if the path is not a file, or if a line does not
-    /// belong to a journal, and with one line if the journal is open elsewhere. The file is then unchanged.
+    /// Errors of the file or of `take`; `foreign` if the path is not a file, or if a line does not belong to a journal; one
+    /// line if the journal is open in another process. The file is not changed then.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
         foreign: &str,
@@ -33,6 +33,7 @@ impl JournalFile {
         if !file.metadata()?.is_file() {
             return Err(io::Error::other(foreign));
         }
+        // Locked before it is read: another process might be in the middle of a line, which would be cut off below.
         lock::held(&file.try_lock(), HELD)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
@@ -41,6 +42,7 @@ impl JournalFile {
             take(serde_json::from_slice(line).map_err(|_| io::Error::other(foreign))?)?;
             whole += line.len();
         }
+        // No whole line: it may be any file, and cutting it would destroy it.
         if whole == 0 && !text.is_empty() {
             return Err(io::Error::other(foreign));
         }
@@ -48,10 +50,10 @@ impl JournalFile {
         Ok(Self(file))
     }
 
-    /// Adds a line.
+    /// Appends a line.
     ///
     /// # Errors
-    /// Fails as the file does.
+    /// Errors of the file.
     pub fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');

@@ -1,12 +1,12 @@
-//! The laboratory: many [runs](coapace_run) of scenarios, their metrics, and the published figures that they are compared with.
+//! The laboratory: many [runs](coapace_run) of scenarios, their metrics, and the published values that they are compared with.
 //!
 //! * A *knob* is a short name for settings of a scenario. A *condition* is a scenario with a value for each knob.
 //! * An *experiment* is a list of [trials](experiment::Trial). A trial is a condition with one
 //!   [contender](coapace_run::contender::Contender).
 //! * A [cell](results::CellResult) is all runs of a trial.
-//! * A *metric* is a quantity of a run or of a cell, such as the median flow completion time (FCT). A *figure* is its value.
-//! * The *standing* of a mechanism is how it fares when it shares a network with each of the others in turn; in a
-//!   [ranking](rank), how it fares over many conditions.
+//! * A *metric* is a quantity of a run or of a cell, such as the median flow completion time (FCT).
+//! * The *standing* of a mechanism is its results when it shares a network with each of the others in turn; in a
+//!   [ranking](rank), its results over many conditions.
 
 pub mod coexistence;
 pub mod directory;

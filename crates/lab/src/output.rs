@@ -1,7 +1,7 @@
-//! Results for people and for programs: a table for the terminal, sentences, a page of Markdown, CSV and JSON lines.
+//! Output of results for people and for programs: a table for the terminal, sentences, a page of Markdown, CSV and JSON lines.
 //!
-//! Every row that is written has the commit, the seed or the range of seeds, the scenario's hash and the trace's hash, so the
-//! results can be made again.
+//! Every row has the commit, the seed or the range of seeds, the scenario's hash and the trace's hash, so the results can be
+//! reproduced.
 
 mod conclusion;
 mod page;

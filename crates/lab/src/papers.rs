@@ -1,4 +1,4 @@
-//! Published experiments: their figures, orders and ratios as data. They are run like any other scenario.
+//! Published experiments: their values, rankings and ratios as data. They are run like any other scenario.
 
 mod claim;
 mod experiment;
@@ -13,10 +13,10 @@ mod source;
 mod trials;
 pub(crate) mod verdict;
 
-pub use self::nearness::{Judged, Nearness, judged, nearness};
+pub use self::nearness::{Judged, Nearness, judged, nearness, witnesses};
 pub use self::order::{Chain, Order, Ranked, RatioAllowance, Relation};
 pub use self::outcome::OrderOutcome;
-pub use self::published::{Compared, PaperTable, Published};
+pub use self::published::{Compared, PaperTable, Published, Witness};
 pub use self::references::References;
 pub use self::sensitivity::{Count, Sensitivity, SensitivityPlan, SensitivityScore, VariedValue};
 pub use self::source::PaperSource;
@@ -26,14 +26,14 @@ pub(crate) use self::verdict::{count, tally_by_claim};
 /// A paper that can be reproduced.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// The name on the command line.
+    /// The key of the paper on the command line.
     pub key: &'static str,
     source: &'static str,
-    /// The published figures as CSV; empty if the paper publishes orders alone.
+    /// The published values as CSV; empty if the paper publishes only rankings.
     published: &'static str,
 }
 
-/// Declares a paper by the name of its folder, and that of the file with its figures if it has any.
+/// Declares a paper by the name of its folder, and of the file with its values, if any.
 macro_rules! paper {
     ($key:literal $(, $published:literal)?) => {
         Paper {
@@ -44,7 +44,7 @@ macro_rules! paper {
     };
 }
 
-/// The known papers. Each is a folder under `papers/` and an entry here.
+/// The known papers. Each is a folder in `papers/` and an entry here.
 pub const PAPERS: &[Paper] = &[
     paper!("raitahila2019", "published.csv"),
     paper!("meng2017"),
@@ -62,32 +62,34 @@ impl Paper {
     /// Returns the paper of this key.
     ///
     /// # Errors
-    /// Returns one line with the known keys.
+    /// Returns one line with the known keys if the paper is unknown.
     pub fn named(key: &str) -> Result<&'static Self, String> {
         let known = || PAPERS.iter().map(|paper| paper.key).collect::<Vec<_>>().join(", ");
-        Self::find(key).ok_or_else(|| format!("there is no paper `{key}`; there is {}", known()))
+        Self::find(key)
+            .ok_or_else(|| format!("`{key}` is not the name of a paper; the papers are {}", known()))
     }
 
     /// Reads `source.toml` of the paper.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with its folder.
+    /// Returns one line that describes the error in the paper's folder.
     pub fn source(&self) -> Result<PaperSource, String> {
+        // `message` has no excerpt of the file, so the error stays on one line.
         toml::from_str(self.source)
             .map_err(|error| format!("papers/{}/source.toml: {}", self.key, error.message()))
     }
 
-    /// Returns the reduction of quick runs in words: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns how quick runs are reduced, as text: `2 seeds, duration 120 s instead of 600 s`.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with its folder.
+    /// Returns one line that describes the error in the paper's folder.
     pub fn quick(&self) -> Result<String, String> {
         let source = self.source()?;
         let claims = self.claims(&source)?;
         source.quick_words(&claims).map_err(|error| self.wrong(&error))
     }
 
-    /// Returns the error with the name of the paper's folder before it.
+    /// Returns the error with the name of the paper's folder as a prefix.
     fn wrong(&self, error: &str) -> String {
         format!("papers/{}: {error}", self.key)
     }
@@ -97,7 +99,7 @@ impl Paper {
 pub(crate) mod tests {
     use super::*;
 
-    /// Makes a paper on `lossy-switch` with these experiments and figures.
+    /// Makes a paper on `lossy-switch` with these experiments and values.
     pub(crate) fn paper(experiments: &str, published: &'static str) -> Paper {
         let head = "key = 'k'\ntitle = 't'\nsource = 's'\nfigure = 'f'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
                     mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n\
@@ -107,20 +109,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_error_of_a_folder_names_its_place() {
+    fn an_error_in_the_folder_of_a_paper_names_its_file() {
         for (experiments, csv, told) in [
             (
                 "",
                 "loss,mechanism,troughput\n",
-                "papers/k/published.csv: source.toml has no knob for the column `troughput`, and there is no metric",
+                "papers/k/published.csv: source.toml has no knob for the column `troughput`, and `troughput` is not the name of a metric",
             ),
             ("", "loss,throughput\n4 %,1\n", "papers/k/published.csv: there is no column `mechanism`"),
             (
                 "",
                 "loss,mechanism,jain\n4 %,ours,1\n4 %,ours,high\n",
-                "papers/k/published.csv: line 3: the jain `high` is no number",
+                "papers/k/published.csv: line 3: the jain `high` is not a number",
             ),
-            ("", "loss,mechanism,jain\n4 %,ours,inf\n", "line 2: the jain `inf` is no number"),
+            ("", "loss,mechanism,jain\n4 %,ours,inf\n", "line 2: the jain `inf` is not a number"),
             (
                 "",
                 "loss,mechanism,jain\n4 %,theirs,1\n",
@@ -136,7 +138,7 @@ pub(crate) mod tests {
             (
                 "[[experiments]]\norders = { speed = 'ours > plain' }",
                 "",
-                "papers/k/source.toml: there is no metric `speed`",
+                "papers/k/source.toml: `speed` is not the name of a metric",
             ),
             (
                 "[[experiments]]\norders = { jain = 'ours > theirs' }",
@@ -162,17 +164,17 @@ pub(crate) mod tests {
             (
                 "[quick.nb-iot]\nclients = '1'",
                 "loss,mechanism,jain\n4 %,ours,1\n",
-                "papers/k: source.toml shortens `nb-iot`, a scenario that nothing is published of",
+                "papers/k: source.toml shortens `nb-iot`, a scenario without published figures",
             ),
             (
                 "",
                 "loss,mechanism,jain\n4 %,ours,1\n4 %,ours,0.9\n",
-                "papers/k: two figures are published of the jain of cocoa-i in lossy-switch",
+                "papers/k: published.csv has two figures for the jain of cocoa-i in lossy-switch",
             ),
             (
                 "[[experiments]]\nset = {}",
                 "",
-                "papers/k: source.toml has an experiment without orders, claims or mechanisms",
+                "papers/k: an experiment in source.toml names no mechanism: give it `orders`, `claims` or `mechanisms`",
             ),
         ] {
             let error = paper(experiments, csv).trials(true, &[]).unwrap_err();

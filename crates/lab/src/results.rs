@@ -1,8 +1,8 @@
-//! Measurements of runs, pooled over seeds.
+//! Results of runs, pooled over seeds.
 //!
-//! A [`RunResult`](coapace_run::measured::RunResult) is one seed of one [`Cell`]. A [`CellResult`] pools the seeds. A [`Metric`]
-//! is a quantity of either. [`papers`](crate::papers) compares results with published ones, and [`output`](crate::output) writes
-//! them; nothing here knows of either.
+//! A [`RunResult`](coapace_run::measured::RunResult) is one seed of one [`Cell`]. A [`CellResult`] pools the seeds. A
+//! [`Metric`] is a quantity of either. [`papers`](crate::papers) compares results with published ones, and
+//! [`output`](crate::output) writes them; this module uses neither.
 
 mod bound;
 pub(crate) mod cell;

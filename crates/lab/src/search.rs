@@ -1,14 +1,14 @@
-//! A search for the parameters of a mechanism over scenarios that are drawn, not chosen.
+//! A search for the parameters of a mechanism over random scenarios.
 //!
-//! A [`Set`](evaluation::Set) is drawn from a seed. On each of its scenarios, every published mechanism that dithers is measured;
-//! the least costs are the [yardstick](evaluation::CostYardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the
-//! ratios of its costs to the yardsticks. [`Halving`](halving::Halving) proposes parameters, and a [`Journal`](journal::Journal)
-//! keeps the measurements.
+//! A [`Set`] is drawn from a seed. On each of its scenarios, every published mechanism with random timeouts is
+//! measured; the lowest costs are the [baseline](evaluation::CostYardstick). A mechanism is then
+//! [evaluated](evaluation::Evaluation) by the ratios of its costs to the baselines. [`Halving`] proposes
+//! parameters, and a [`Journal`] stores the measurements.
 //!
-//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::SearchPiece), and takes their
-//! measurements from the threads of this process ([`Search::conduct`]) or from another program.
+//! A [`Search`] connects these and measures nothing itself. It returns [pieces](evaluation::SearchPiece) of work, and receives
+//! their results from the threads of this process ([`Search::conduct`]) or from another program.
 //!
-//! The scenarios of published papers are not part of any set, so they can test whether a result holds elsewhere.
+//! The scenarios of published papers are not part of any set, so they can be used to test a result.
 
 pub mod costs;
 mod dice;
@@ -38,7 +38,7 @@ use self::terms::SearchTerms;
 use crate::lists::distinct;
 use coapace_run::workers::make_all;
 
-/// A search under way, or a comparison.
+/// A running search for parameters, or a comparison of given mechanisms.
 #[derive(Debug)]
 pub struct Search {
     terms: SearchTerms,
@@ -46,44 +46,44 @@ pub struct Search {
     /// The path of the journal; empty without one.
     path: PathBuf,
     journal: Journal,
-    /// Proposes mechanisms; `None` if the mechanisms of the terms are compared.
+    /// Proposes mechanisms; `None` if the given mechanisms are only compared.
     halving: Option<Halving>,
-    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order. An
-    /// evaluation that is asked for twice is here twice.
+    /// The mechanism and the number of scenarios of each evaluation that the search has requested and received, in sequence. An
+    /// evaluation that is requested twice is listed twice.
     evaluated: Vec<(String, usize)>,
     found: Vec<Evaluation>,
     batch: PieceBatch,
 }
 
-/// The pieces that are measured before the search goes on, and the lines of the journal that they make.
+/// The pieces that must be measured before the search continues, and the journal lines with their results.
 #[derive(Debug, Default)]
 struct PieceBatch {
     pieces: Arc<[SearchPiece]>,
     measured: Vec<Option<Measured>>,
-    /// The lines, in their order, each with its pieces.
+    /// The lines in sequence, each with the range of its pieces.
     lines: Vec<(PendingLine, Range<usize>)>,
-    /// The number of lines that the journal has.
+    /// The number of lines that are already written to the journal.
     written: usize,
-    /// The runs of the pieces that are not measured.
+    /// The number of runs of the pieces that are not measured yet.
     left: usize,
-    /// The runs of the whole search up to the end of this batch.
+    /// The number of runs of the whole search up to the end of this batch.
     end: usize,
 }
 
-/// A line that a journal is to have.
+/// A line to be written to a journal.
 #[derive(Debug)]
 enum PendingLine {
     Yardstick,
     Evaluation(String),
 }
 
-/// The reason why a search cannot begin or go on.
+/// The reason why a search cannot start or continue.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The terms cannot be searched.
+    /// The settings are invalid.
     #[error("{0}")]
     Usage(String),
-    /// A scenario cannot be run, which is a mistake of the generator.
+    /// A random scenario is invalid, which is a bug of the generator.
     #[error("{0}")]
     Scenario(ScenarioError),
     /// The journal cannot be read or written.
@@ -95,13 +95,14 @@ pub enum SearchError {
 }
 
 impl Search {
-    /// Begins a search, or goes on with the search whose journal is at this path. `version` names the program, because another
-    /// one may measure otherwise.
+    /// Starts a search, or continues the search whose journal is at this path. `version` identifies the program, because
+    /// another version may measure differently.
     ///
     /// # Errors
-    /// Returns the reason why it cannot begin.
+    /// Returns the reason why the search cannot start.
     pub fn open(terms: SearchTerms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
         let space = terms.space().map_err(SearchError::Usage)?;
+        // The seed decides the set, so a continued search has the same scenarios.
         let set = Set::draw(terms.networks, terms.generator_seed, terms.scenarios)
             .map_err(SearchError::Scenario)?;
         let scenarios = set.scenarios.len();
@@ -124,16 +125,17 @@ impl Search {
             found: Vec::new(),
             batch: PieceBatch::default(),
         };
+        // The journal may have results already, up to the whole search.
         search.advance();
         Ok(search)
     }
 
-    /// Returns the scenarios.
+    /// Returns the set of scenarios.
     pub fn set(&self) -> &Set {
         &self.set
     }
 
-    /// Returns the terms.
+    /// Returns the settings of the search.
     pub fn terms(&self) -> &SearchTerms {
         &self.terms
     }
@@ -143,33 +145,33 @@ impl Search {
         &self.journal
     }
 
-    /// Closes the journal, so that another search may go on with it. Later measurements of this search are not written.
+    /// Closes the journal, so that another search can continue with it. Later measurements of this search are not written.
     pub fn close(&mut self) {
         self.journal.close();
     }
 
-    /// Returns the results: the evaluation of each mechanism that is compared, or of each new best mechanism at the end of a
-    /// bracket, in their order.
+    /// Returns the results: the evaluation of each compared mechanism, or of each new best mechanism at the end of a bracket,
+    /// in sequence.
     pub fn found(&self) -> &[Evaluation] {
         &self.found
     }
 
-    /// Returns the evaluation with the least loss of those found.
+    /// Returns the evaluation with the smallest loss among the results.
     pub fn best(&self) -> Option<&Evaluation> {
         self.found.iter().min_by(|a, b| a.loss().total_cmp(&b.loss()))
     }
 
-    /// Returns every evaluation that this search has asked for, in their order. A journal may have others.
+    /// Returns every evaluation that this search has requested, in sequence. A journal may contain others.
     pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
         let all = distinct(&self.evaluated).into_iter();
         all.filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
     }
 
-    /// Returns the pieces to be measured before the search goes on; none if it is over. If the journal lacks a line of the last
-    /// batch, all pieces of that line are asked for again.
+    /// Returns the pieces to be measured before the search continues; none if it has ended. If the journal lacks a line of the
+    /// last batch, all pieces of that line are returned again.
     ///
-    /// The pieces are in the order of the lines of the journal. A program that measures them in about this order loses little when it is
-    /// killed.
+    /// The pieces are in the sequence of the journal's lines. A program that measures them in about this sequence loses little
+    /// if it is killed.
     pub fn ask(&mut self) -> Arc<[SearchPiece]> {
         let left = self.journal.yardsticks().len()..self.set.scenarios.len();
         let mut lines: Vec<(PendingLine, Vec<SearchPiece>)> =
@@ -177,6 +179,7 @@ impl Search {
         // An evaluation needs all yardsticks, so these are measured first.
         if lines.is_empty() {
             let (labels, scenarios) = self.wanted();
+            // The journal may have them from an earlier search, or from an earlier bracket.
             let missing = labels.into_iter().filter(|it| self.journal.evaluation(it, scenarios).is_none());
             lines = missing
                 .map(|label| {
@@ -199,18 +202,20 @@ impl Search {
         self.batch.pieces.clone()
     }
 
-    /// Returns the pieces of the last batch that was asked for.
+    /// Returns the pieces of the last batch.
     pub fn asked(&self) -> &[SearchPiece] {
         &self.batch.pieces
     }
 
-    /// Takes the measurement of the piece at this place of the last batch. The journal gets a line as soon as it is complete and
-    /// all lines before it are written, so the order of measurements does not matter.
+    /// Receives the result of piece number `place` of the last batch. The journal gets a line as soon as this line is complete
+    /// and all lines before it are written, so results may come in any sequence.
     ///
     /// # Errors
-    /// Fails as the journal does.
+    /// Errors of the journal.
     pub fn tell(&mut self, place: usize, measured: Measured) -> Result<(), SearchError> {
+        // Another program may return a number that the batch does not have.
         let Some(slot) = self.batch.measured.get_mut(place) else { return Ok(()) };
+        // Another program may return a piece twice.
         if slot.replace(measured).is_none() {
             self.batch.left -= self.runs(&self.batch.pieces[place]);
         }
@@ -221,6 +226,7 @@ impl Search {
             let kept = match line {
                 PendingLine::Yardstick => self.journal.add_yardstick(CostYardstick::of(&measured)),
                 PendingLine::Evaluation(label) => {
+                    // Pieces for shares follow the scenarios for costs, and have no baseline.
                     let scenarios = measured.len().min(self.set.scenarios.len());
                     let yardsticks = &self.journal.yardsticks()[..scenarios];
                     let evaluation = Evaluation::of(label, yardsticks, &measured);
@@ -234,19 +240,20 @@ impl Search {
         Ok(())
     }
 
-    /// Returns the number of runs that are done, and of all. Runs that the journal makes needless count as done. So do the runs of
-    /// places that a rung lacks.
+    /// Returns the number of runs that are done, and the most runs of the whole search. Runs with results in the
+    /// journal count as done, and so do runs that a rung saves because it has fewer points than it may have.
     pub fn progress(&self) -> (usize, usize) {
         (self.batch.end - self.batch.left, self.batches().iter().sum())
     }
 
-    /// Measures on `jobs` threads (0: one for each core) until the search is over or `stop` is true. Returns whether it is over.
+    /// Measures on `jobs` threads (0: one for each core) until the search has ended or `stop` is true. Returns whether it has
+    /// ended.
     ///
-    /// `check` is called after each piece in its thread. If it fails, the piece is not kept, and the search ends. `progress` is called
-    /// in this thread before each batch and after each piece.
+    /// `check` is called after each piece in its thread. If it fails, the piece is not kept, and the search ends. `progress` is
+    /// called in this thread before each batch and after each piece.
     ///
     /// # Errors
-    /// Fails with the error of the journal, of `check` or of `progress`, and if a mechanism is unknown.
+    /// Errors of the journal, of `check` or of `progress`, and an unknown mechanism.
     ///
     /// # Panics
     /// Panics if a run does.
@@ -258,6 +265,7 @@ impl Search {
         progress: &mut dyn FnMut(&Self) -> io::Result<()>,
     ) -> Result<bool, SearchError> {
         loop {
+            // A new batch each time, because the next places of a search depend on the losses of the last.
             let pieces = self.ask();
             progress(self).map_err(SearchError::Failed)?;
             if pieces.is_empty() {
@@ -274,11 +282,14 @@ impl Search {
                     self.tell(place, measured)?;
                     progress(self).map_err(SearchError::Failed)
                 });
+                // `make_all` passes nothing more after a break, so the first failure is kept.
                 failed = kept.err();
                 if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
+            // The reason first: an error ends the threads before all pieces are measured.
             failed.map_or(Ok(()), Err)?;
             ended.unwrap_or_else(|panic| resume_unwind(panic));
+            // Interrupted: `stop` became true before the batch was over.
             if self.batch.left > 0 {
                 return Ok(false);
             }
@@ -286,18 +297,19 @@ impl Search {
     }
 
     /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios. Returns no
-    /// mechanism if it is over.
+    /// mechanism if it has ended.
     fn wanted(&self) -> (Vec<String>, usize) {
         let Some(halving) = &self.halving else {
             return (distinct(self.terms.mechanisms.iter().cloned()), self.set.scenarios.len());
         };
         let (places, scenarios) = halving.ask();
+        // `Halving` always proposes another bracket, so the number of brackets ends the search here.
         let is_over = halving.over().0 >= self.terms.brackets;
         let places = places.iter().filter(|_| !is_over);
         (places.map(|place| halving.space().label(place)).collect(), scenarios)
     }
 
-    /// Goes as far as the journal allows.
+    /// Advances the search as far as the journal has results.
     fn advance(&mut self) {
         let all = self.set.scenarios.len();
         if self.halving.is_none() {
@@ -326,19 +338,19 @@ impl Search {
         }
     }
 
-    /// Returns the number of runs of a piece.
+    /// Returns the number of runs for a piece.
     fn runs(&self, piece: &SearchPiece) -> usize {
         self.set.drawn(piece.place).map_or(0, |drawn| drawn.seeds as usize)
     }
 
-    /// Returns the number of runs of an evaluation on the first `scenarios`.
+    /// Returns the number of runs for the evaluation of a mechanism on the first `scenarios` scenarios.
     fn runs_on(&self, scenarios: usize) -> usize {
         let shared = self.set.shared.iter().filter(|_| scenarios == self.set.scenarios.len());
         self.set.scenarios.iter().take(scenarios).chain(shared).map(|drawn| drawn.seeds as usize).sum()
     }
 
-    /// Returns the most runs of each batch of the search: of the yardsticks, and then of each rung of each bracket, or of the
-    /// comparison.
+    /// Returns the largest number of runs of each batch of the search: first the baselines, and then each rung of each
+    /// bracket, or the comparison.
     fn batches(&self) -> Vec<usize> {
         let all = self.set.scenarios.len();
         let once: usize = self.set.scenarios.iter().map(|drawn| drawn.seeds as usize).sum();
@@ -350,8 +362,9 @@ impl Search {
         [vec![CostYardstick::mechanisms().len() * once], others].concat()
     }
 
-    /// Returns the most runs up to the end of the next batch.
+    /// Returns the largest number of runs from the beginning of the search to the end of the next batch.
     fn end(&self) -> usize {
+        // Batch 0 has the baselines, and each later one a rung or the comparison.
         let over = match &self.halving {
             _ if self.journal.yardsticks().len() < self.set.scenarios.len() => 0,
             None => 1,

@@ -11,18 +11,18 @@ const fn named(name: &'static str) -> Entry {
 }
 
 #[test]
-fn own_mechanisms_are_added_under_names_of_their_own() {
+fn custom_mechanisms_are_registered_under_unused_names() {
     static TAKEN: [Entry; 1] = [named("fasor")];
     static TCP: [Entry; 1] = [named("tcp")];
     static MIX: [Entry; 1] = [named("a+b")];
     static OWN: [Entry; 1] = [named("own")];
     static LATER: [Entry; 1] = [named("later")];
-    for (own, told) in [
+    for (own, expected) in [
         (&TAKEN, "there is a mechanism called \"fasor\"; give yours another name"),
         (&TCP, "a mechanism cannot be called \"tcp\": that is CoAP over TCP"),
         (&MIX, "a mechanism cannot be called \"a+b\": use lower-case letters, digits and hyphens"),
     ] {
-        assert_eq!(add(own).unwrap_err(), told);
+        assert_eq!(add(own).unwrap_err(), expected);
     }
     add(&OWN).unwrap();
     assert_eq!(parse_mechanism("own:ack_timeout=3s"), parse_mechanism("default:ack_timeout=3s"));

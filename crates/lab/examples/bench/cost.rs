@@ -1,4 +1,4 @@
-//! The speed of the simulator on this machine, and the growth of the cost with the number of clients.
+//! Measures the speed of the simulator on this machine, and how its cost grows with the number of clients.
 
 use std::fs;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use coapace_scenario::{Scenario, ScenarioError};
 use coapace_run::contender::Contender;
 use coapace_run::{Observe, run};
 
-/// The cost of simulating a number of clients.
+/// The cost of a simulation with some number of clients.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     /// Requests sent, retransmissions included. The number of responses is the same.
@@ -22,19 +22,18 @@ pub(super) struct Cost {
     pub(super) events: u64,
     /// CPU time, in seconds.
     pub(super) cpu_s: f64,
-    /// Growth of the peak memory of this process over the run, in bytes for each client; `None` where the system does not
-    /// report it.
+    /// Growth of this process's peak memory over the run, in bytes for each client; `None` if the system does not report it.
     pub(super) bytes_per_client: Option<f64>,
 }
 
 impl Cost {
-    /// Returns the nanoseconds of CPU time for each event.
+    /// Returns the CPU time for each event, in nanoseconds.
     pub(super) fn ns_per_event(&self) -> f64 {
         self.cpu_s * 1e9 / self.events.max(1) as f64
     }
 }
 
-/// The time that calls of a controller take.
+/// The duration of calls of a controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls {
     /// The name of the mechanism.
@@ -43,7 +42,7 @@ pub(super) struct Calls {
     pub(super) ns: [f64; 3],
 }
 
-/// Measures the calls of every mechanism in an exchange with one retransmission. The mechanism is chosen at run time.
+/// Measures the calls of every mechanism, chosen at run time, in an exchange with one retransmission.
 pub(super) fn controller_calls() -> impl Iterator<Item = Calls> {
     const ROUNDS: usize = 200;
     const CALLS: u32 = 1_000;
@@ -90,8 +89,9 @@ pub(super) fn controller_calls() -> impl Iterator<Item = Calls> {
     })
 }
 
-/// Simulates the bottleneck of Raitahila 2019 without a limit on its buffers, under `default`. The rate of the link grows with
-/// the clients, and equals the rate in the thesis for 400. So the load of each client does not depend on their number.
+/// Simulates the bottleneck of Raitahila 2019 with unlimited buffers, under `default`. The rate of the link grows with the
+/// number of clients, and for 400 clients equals the rate in the thesis. So the load of each client does not depend on their
+/// number.
 ///
 /// # Errors
 /// Returns an error for a number of clients outside of 1 to 1,000,000.
@@ -125,7 +125,7 @@ pub(super) fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     })
 }
 
-/// Returns the CPU time of this thread so far, in seconds, from the kernel's accounting. Where there is none, it is wall-clock
+/// Returns the CPU time of this thread so far, in seconds, from the kernel's accounting; without such accounting, wall-clock
 /// time.
 fn cpu_seconds() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -135,7 +135,7 @@ fn cpu_seconds() -> f64 {
     ns.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |ns| ns / 1e9)
 }
 
-/// Returns a number from this process's status in bytes (Linux).
+/// Returns a number of bytes from this process's status file (Linux).
 fn status_bytes(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;

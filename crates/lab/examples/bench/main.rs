@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         costs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
         let cost = costs[costs.len() / 2];
         // The memory of a small run cannot be measured: it fits into memory that the process already has.
-        let told = cost.bytes_per_client.filter(|_| clients > REPEATED);
-        let memory = told.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}"));
+        let measured = cost.bytes_per_client.filter(|_| clients > REPEATED);
+        let memory = measured.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}"));
         writeln!(
             out,
             "{clients:>9} {:>12} {:>7.3} s {:>15.0} {:>15.0} {:>9.1} {memory:>13}",

@@ -1,4 +1,4 @@
-//! The matrix for programs: a row for each mechanism with each other.
+//! The matrix of pairs as CSV or JSON: a row for each mechanism beside each other one.
 
 use super::{Encounter, Matrix};
 use crate::output::sheet::{Column, columns};
@@ -8,66 +8,70 @@ use crate::results::Metric;
 /// A function that returns the value of a column.
 type Of = fn(&&Encounter) -> SheetValue;
 
-/// The first columns of every row: name, meaning and value. A mechanism alone is its own rival.
+/// The first columns of every row: name, meaning and value. In the run of a mechanism alone, it is its own rival.
 pub(crate) const FIRST: &[Column<Of>] = columns! {
-    /// The mechanism that has these figures.
+    /// The mechanism that the row is about.
     "mechanism" => |it| (&it.own.mechanism).into(),
     /// The mechanism of the other clients.
     "rival" => |it| (&it.rival).into(),
-    /// The clients that have the mechanism.
+    /// How many clients have the mechanism.
     "clients" => |it| SheetValue::Count(it.own.clients.into()),
-    /// Its share of the throughput, or of the goodput of transfers, from 0 to 1.
+    /// The mechanism's share of the throughput of all clients, or of the goodput of all transfers, from 0 to 1.
     "share" => |it| it.own.share.into(),
-    /// Its share over its share of the clients: 1 is fair.
+    /// `share` divided by the mechanism's share of the clients: 1 is fair.
     "relative_share" => |it| it.own.relative_share.into(),
-    /// The throughput of a client of it, or the goodput of its transfers, over the same where all have the mechanism.
+    /// The rate of a client with the mechanism, divided by its rate if all clients have the mechanism; empty if the
+    /// latter is 0. The rate is the throughput, or the goodput of transfers.
     "kept" => |it| it.kept.into(),
 };
 
-/// The columns of the figures of exchanges.
+/// The columns with results of exchanges.
 pub(crate) const OF_EXCHANGES: &[Column<Of>] = columns! {
-    /// Exchanges that a client of it completed a second.
+    /// Exchanges per second that a client with the mechanism completed.
     "throughput_per_client" => |it| SheetValue::Number(it.own.rate_per_client),
-    /// Retransmissions of a client of it.
+    /// Mean number of retransmissions of a client with the mechanism.
     "retransmissions_per_client" => |it| SheetValue::Number(it.own.again_per_client),
-    /// Retransmissions among its requests, from 0 to 1.
+    /// Retransmissions as a share of the client's requests, from 0 to 1.
     "retransmission_share" => |it| it.own.again_share.into(),
-    /// Mean time of its completed exchanges, in seconds.
+    /// Mean time of the mechanism's completed exchanges, in seconds.
     "exchange_time_s" => |it| it.own.time_s.into(),
-    /// Jain's index over its clients.
+    /// Jain's index over the clients with the mechanism.
     "jain" => |it| it.own.jain.into(),
-    /// Exchanges that all clients completed a second.
+    /// Exchanges that all clients together completed per second.
     "pair_throughput" => |it| it.pair.value(Metric::Throughput).into(),
     /// Payload that all clients received, in bit/s.
     "pair_goodput_bps" => |it| it.pair.value(Metric::Goodput).into(),
-    /// Retransmissions among all requests, from 0 to 1.
+    /// Retransmissions of all clients, divided by all their requests, from 0 to 1.
     "pair_retransmission_share" => |it| it.again_share.into(),
     /// Jain's index over all clients.
     "pair_jain" => |it| it.pair.value(Metric::Jain).into(),
 };
 
-/// The columns of the figures of transfers, in place of the figures of exchanges.
+/// The columns with results of transfers, instead of those with results of exchanges.
 pub(crate) const OF_TRANSFERS: &[Column<Of>] = columns! {
-    /// Bits of bodies that a client of it moved a second, failed transfers left out, from the beginning of its first transfer to the end
-    /// of its last.
+    /// Goodput of the transfers of a client with the mechanism, in bit/s: the bits of bodies, failed transfers left
+    /// out, divided by the time from the beginning of its first transfer to the end of its last.
     "goodput_per_client_bps" => |it| SheetValue::Number(it.own.rate_per_client),
-    /// The share of the slowest hop that its bodies had while its transfers were under way, headers not counted, from 0 to 1.
+    /// The share of the capacity of the slowest hop that the mechanism's bodies used while its transfers were running,
+    /// headers not counted, from 0 to 1.
     "link_share" => |it| it.own.transfers.and_then(|own| own.link_share).into(),
-    /// Transfers that its clients completed, per run.
+    /// Transfers that clients with the mechanism completed, per run.
     "transfers_completed" => |it| SheetValue::Number(it.own.completed),
-    /// Transfers of its clients that failed, per run.
+    /// Failed transfers of clients with the mechanism, per run.
     "transfers_failed" => |it| it.own.transfers.map(|own| own.failed).into(),
-    /// Mean time of its completed transfers, in seconds.
+    /// Mean time of the mechanism's completed transfers, in seconds.
     "transfer_time_s" => |it| it.own.time_s.into(),
-    /// Blocks that a client of it asked for again, or sent again.
+    /// Mean number of blocks that a client with the mechanism requested again or sent again.
     "blocks_again_per_client" => |it| SheetValue::Number(it.own.again_per_client),
-    /// The same among its requests for blocks or with blocks, from 0 to 1.
+    /// Blocks that clients with the mechanism requested or sent again, divided by their requests that fetch or upload a
+    /// block, from 0 to 1.
     "blocks_again_share" => |it| it.own.again_share.into(),
-    /// Jain's index over its clients.
+    /// Jain's index over the clients with the mechanism.
     "jain" => |it| it.own.jain.into(),
-    /// The share of the slowest hop that all bodies had, from 0 to 1.
+    /// The share of the capacity of the slowest hop that all bodies used while transfers were running, from 0 to 1.
     "pair_link_share" => |it| it.pair.value(Metric::LinkShare).into(),
-    /// Blocks again among all requests for blocks or with blocks, from 0 to 1.
+    /// Blocks that any client requested or sent again, divided by all requests that fetch or upload a block, from 0 to
+    /// 1.
     "pair_blocks_again_share" => |it| it.again_share.into(),
 };
 
@@ -75,24 +79,26 @@ pub(crate) const OF_TRANSFERS: &[Column<Of>] = columns! {
 pub(crate) const LAST: &[Column<Of>] = columns! {
     /// The scenario's name.
     "scenario" => |it| (&it.cell.scenario).into(),
-    /// All clients.
+    /// The number of all clients.
     "pair_clients" => |it| SheetValue::Count(it.cell.clients.into()),
     /// How many seeds were pooled.
     "runs" => |it| SheetValue::Count(it.pair.runs),
-    /// The lowest of them.
+    /// The lowest seed.
     "seed_first" => |it| SheetValue::Count(it.pair.seed_first),
-    /// The highest of them.
+    /// The highest seed.
     "seed_last" => |it| SheetValue::Count(it.pair.seed_last),
-    /// The hash of the scenario with every knob set.
+    /// The hash of the scenario, including the values of its knobs.
     "scenario_hash" => |it| SheetValue::Text(it.cell.scenario_hash.to_string()),
-    /// The hash of the runs, the same for both of a pair.
+    /// The hash of the runs, the same in both rows of a pair of mechanisms.
     "trace_hash" => |it| SheetValue::Text(it.pair.trace_hash.to_string()),
 };
 
 impl Matrix {
-    /// Returns a row for each mechanism with each other, row by row of the matrix. `docs/results.md` has every column.
+    /// Returns a row for each mechanism beside each other one, in the sequence of the matrix. `docs/results.md`
+    /// describes every column.
     pub fn rows(&self, commit: &str) -> Sheet {
         let all: Vec<&Encounter> = self.encounters().map(|(.., encounter)| encounter).collect();
+        // Pairs that were not run before an interruption have no row, but their knobs still have columns.
         let rows: Vec<&Encounter> = all.iter().copied().filter(|it| it.pair.runs > 0).collect();
         let figures = if self.is_of_transfers() { OF_TRANSFERS } else { OF_EXCHANGES };
         let sheet = Sheet::of(&[FIRST, figures, LAST].concat(), &rows).with_commit(commit);
@@ -106,7 +112,7 @@ mod tests {
     use crate::output::RowFormat;
 
     #[test]
-    fn csv_and_json_have_a_row_for_every_ordered_pair_and_the_same_names() {
+    fn csv_and_json_have_equal_columns_and_a_row_for_every_ordered_pair_of_mechanisms() {
         let matrix = matrix(&["default", "cocoa"], 2);
         let (mut csv, mut json) = (Vec::new(), Vec::new());
         matrix.rows("c0ffee").write(&mut csv, RowFormat::Csv).unwrap();

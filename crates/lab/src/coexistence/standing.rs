@@ -2,34 +2,34 @@
 
 use super::{Encounter, Matrix};
 
-/// The tolerance of fairness: two mechanisms share fairly if neither takes more than this above or below a fair share.
+/// The tolerance of fairness: two mechanisms share fairly if neither relative share differs from 1 by more than this.
 const FAIR: f64 = 0.05;
 
-/// The most mechanisms that a sentence names one by one.
+/// The most mechanisms that a sentence lists by name.
 const NAMED: usize = 3;
 
-/// The result of one mechanism against each of the others. A relative share is the share of the throughput, or of the goodput of
-/// transfers, divided by the share of the clients: 1 is fair.
+/// The results of one mechanism against each of the others. A relative share is the share of the throughput, or of the goodput
+/// of transfers, divided by the share of the clients: 1 is fair.
 #[derive(Clone, Debug)]
 pub struct ShareStanding {
-    /// The number of the mechanism in the matrix.
+    /// The index of the mechanism in [`Matrix::mechanisms`].
     pub mechanism: usize,
-    /// The mean of its relative shares.
+    /// The mean of the mechanism's relative shares.
     pub mean: f64,
-    /// The smallest relative share, and the number of the other mechanism.
+    /// The smallest relative share, and the index of the mechanism beside which it occurs.
     pub least: (f64, usize),
-    /// The greatest relative share, and the number of the other mechanism.
+    /// The greatest relative share, and the index of the mechanism beside which it occurs.
     pub most: (f64, usize),
-    /// The mean distance of its relative share from 1.
+    /// The mean distance of the mechanism's relative shares from 1, in either direction.
     pub distance: f64,
-    /// The numbers of the mechanisms that it starves.
+    /// The indices of the mechanisms that this one starves.
     pub starves: Vec<usize>,
-    /// The numbers of the mechanisms that starve it.
+    /// The indices of the mechanisms that starve this one.
     pub starved_by: Vec<usize>,
 }
 
 impl Matrix {
-    /// Returns every mechanism that completed anything, the one that takes most first.
+    /// Returns every mechanism with completed exchanges or transfers, sorted by mean share, the greatest first.
     pub fn standings(&self) -> Vec<ShareStanding> {
         let mut standings: Vec<_> = (0..self.mechanisms.len()).filter_map(|row| self.standing(row)).collect();
         standings.sort_by(|a, b| b.mean.total_cmp(&a.mean));
@@ -46,6 +46,7 @@ impl Matrix {
         Some(ShareStanding {
             mechanism: row,
             mean: shares.iter().map(|(share, _)| share).sum::<f64>() / count,
+            // Without a share this returns `None`, and the mean above, 0/0, is dropped.
             least: *shares.iter().min_by(by_share)?,
             most: *shares.iter().max_by(by_share)?,
             distance: shares.iter().map(|(share, _)| (share - 1.0).abs()).sum::<f64>() / count,
@@ -54,7 +55,7 @@ impl Matrix {
         })
     }
 
-    /// Returns the matrix in plain sentences: the mechanisms that take the most and the least, starvation, fairness, and the
+    /// Returns the matrix in sentences: the mechanisms with the largest and smallest shares, starvation, fairness, and the
     /// throughput of the pairs.
     pub fn sentences(&self) -> Vec<String> {
         let standings = self.standings();
@@ -79,6 +80,7 @@ impl Matrix {
             self.starvation(&standings),
         ];
         let pairs = || {
+            // Each pair has two encounters. An interrupted matrix has pairs without runs.
             let all = self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
             all.filter(|pair| pair.pair.runs > 0)
         };
@@ -88,12 +90,13 @@ impl Matrix {
         let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
         let off_least = standings.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(first);
         sentences.push(format!(
-            "Fair: {fair} of {} within {:.0} % of equal shares; least off is {}, by {:.1} % on average.",
+            "Fair: {fair} of {} within {:.0} % of equal shares; closest to them is {}, off by {:.1} % on average.",
             if pairs().count() == 1 { "1 pair".to_owned() } else { format!("{} pairs", pairs().count()) },
             FAIR * 100.0,
             name(off_least.mechanism),
             off_least.distance * 100.0
         ));
+        // Who wins a pair says nothing about the pair: two greedy mechanisms may carry less together.
         let by_rate = |a: &&Encounter, b: &&Encounter| a.together().total_cmp(&b.together());
         let (unit, word) = if self.is_of_transfers() {
             (" % of the link", "least")
@@ -114,23 +117,25 @@ impl Matrix {
                     together(best)
                 ));
             }
+            // With one pair, the least and the most are the same.
             (Some(only), _) => sentences.push(format!("Together: {}{unit}.", together(only))),
             _ => {}
         }
         sentences
     }
 
-    /// Returns a sentence on the mechanisms that starve others, the one that starves most first, and on the mechanism that keeps
-    /// least.
+    /// Returns a sentence on the mechanisms that starve others, the most harmful first, and on the mechanism that keeps the
+    /// least of its throughput.
     fn starvation(&self, standings: &[ShareStanding]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let kept = (self.encounters())
             .filter(|(row, column, _)| row != column)
             .filter_map(|(row, column, encounter)| Some((encounter.kept?, row, column)));
         let Some((worst, row, column)) = kept.min_by(|a, b| a.0.total_cmp(&b.0)) else {
-            return "Starves: nobody, for nobody has anything among its own kind.".to_owned();
+            return "Starves: nobody. No mechanism completed anything alone, so there is nothing to compare with.".to_owned();
         };
         let mut starvers: Vec<_> = standings.iter().filter(|standing| !standing.starves.is_empty()).collect();
+        // The sort is stable: mechanisms that starve equally many keep the order of their shares.
         starvers.sort_by_key(|standing| std::cmp::Reverse(standing.starves.len()));
         let starved = |standing: &&ShareStanding| {
             let victims =
@@ -149,7 +154,7 @@ impl Matrix {
     }
 }
 
-/// Returns the first few, and the number of the others.
+/// Returns the first [`NAMED`] texts joined by `gap`, and the number of the others: `a, b, c and 4 more`.
 fn listed(mut all: Vec<String>, gap: &str) -> String {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
@@ -163,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_most_comes_first_and_means_are_over_the_others() {
+    fn mechanisms_are_sorted_by_their_mean_share_beside_all_others() {
         let matrix = matrix(&["default", "cocoa", "linux-rto"], 2);
         let standings = matrix.standings();
         assert!(standings.is_sorted_by(|a, b| a.mean >= b.mean), "{standings:?}");
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_that_keeps_less_than_half_is_starved() {
+    fn a_mechanism_is_starved_if_it_keeps_less_than_half_of_its_throughput_alone() {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         let [takes, least, starves, fair, together] = matrix.sentences().try_into().unwrap();
         assert!(takes.starts_with("Takes the most: ") && least.starts_with("Takes the least: "));
@@ -200,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_cut_short() {
+    fn a_long_list_of_starved_mechanisms_is_shortened() {
         let list = |count: usize| listed((1..=count).map(|number| number.to_string()).collect(), ", ");
         assert_eq!((list(3), list(5)), ("1, 2, 3".to_owned(), "1, 2, 3 and 2 more".to_owned()));
     }
 
     #[test]
-    fn a_matrix_of_nothing_says_so() {
+    fn a_matrix_without_pairs_says_that_it_is_empty() {
         assert_eq!(Matrix::default().sentences(), ["Nobody completed anything."]);
     }
 }

@@ -1,4 +1,4 @@
-//! The matrix for the terminal.
+//! The matrix of pairs as a table in the terminal.
 
 use std::fmt::Write;
 
@@ -9,10 +9,12 @@ use crate::output::sheet::cut;
 use crate::results::conditions::Conditions;
 
 impl Matrix {
-    /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism, then the
-    /// mechanisms alone, and the sentences. Twenty-one mechanisms need 115 columns of the terminal.
+    /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism and a column
+    /// for each mechanism alone, followed by the [sentences](Self::sentences). A table of 21 mechanisms is 115 columns
+    /// wide.
     pub fn table(&self) -> String {
         let conditions = Conditions::of(self.alone.iter().map(|result| &result.cell)).describe_common();
+        // A name with many parameters would push the matrix out of the terminal.
         let names: Vec<String> = self.mechanisms.iter().map(|name| cut(name)).collect();
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let percent = |share: Option<f64>| {
@@ -24,8 +26,10 @@ impl Matrix {
             let _ = write!(text, "{column:>4}");
         }
         text.push_str("    mean  alone\n");
+        // The line is as wide as the header above it.
         let width = text.lines().last().map_or(0, |line| line.chars().count());
         text += &("─".repeat(width) + "\n");
+        // Computed once: the means of all rows come from it.
         let standings = self.standings();
         for (row, name) in names.iter().enumerate() {
             let _ = write!(text, "{:>2} {name:<longest$} ", row + 1);
@@ -33,13 +37,16 @@ impl Matrix {
                 let encounter = self.encounter(row, column);
                 let mark = if encounter.is_starved() { "*" } else { " " };
                 let share =
+                    // A mechanism alone has everything, which is not a share.
                     if row == column { "·".to_owned() } else { percent(encounter.own.relative_share) };
                 let _ = write!(text, "{share:>3}{mark}");
             }
             let mean =
                 standings.iter().find(|standing| standing.mechanism == row).map(|standing| standing.mean);
+            // The diagonal is a mechanism among its own kind.
             let alone = self.encounter(row, row);
             let alone = match alone.own.transfers {
+                // Exchanges a second, or for transfers kbit/s, as the legend has it.
                 None => format!("{:.1}", alone.together()),
                 Some(_) => significant(alone.own.rate_per_client / 1e3, 3),
             };
@@ -63,8 +70,8 @@ impl Matrix {
         text
     }
 
-    /// Returns a table with a row for each mechanism beside each other one: its goodput, what it keeps of the goodput that it has
-    /// alone, the time of a transfer, and blocks sent again.
+    /// Returns a table with a row for each mechanism beside each other one: its goodput, this goodput divided by its
+    /// goodput alone, the time of a transfer, and blocks sent again.
     fn transfers(&self, names: &[String]) -> String {
         const HEADER: [&str; 7] = ["mechanism", "beside", "kbit/s", "kept", "transfer", "again", "failed"];
         let pairs = self.encounters().filter(|(row, column, it)| row != column && it.pair.runs > 0);
@@ -80,6 +87,7 @@ impl Matrix {
                 count(it.own.transfers.map_or(0.0, |own| own.failed)),
             ]
         };
+        // The first two columns are names.
         let table = aligned(HEADER, pairs.map(row).collect(), |place| place >= 2);
         format!(
             "\n{table}\n\nkbit/s: goodput of a client; kept: of its goodput alone; transfer: mean time in seconds; again: blocks of a client that\n\
@@ -88,10 +96,10 @@ impl Matrix {
     }
 }
 
-/// Returns the legend of a matrix of exchanges.
+/// Returns the legend of a matrix whose clients make single exchanges, not transfers.
 fn legend() -> String {
     format!(
-        "\nHalf the clients have the mechanism of the row, half that of the column. Throughput of the row's half, in per cent\n\
+        "\nHalf the clients have the mechanism of the row, half the column's. Throughput of the row's half, in per cent\n\
              of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients have the\n\
              mechanism. * less than {:.0} % of what a client of the row has there.\n\n",
         STARVED * 100.0
@@ -103,7 +111,7 @@ mod tests {
     use super::super::tests::matrix;
 
     #[test]
-    fn columns_stand_under_their_numbers_and_the_diagonal_is_a_dot() {
+    fn columns_of_the_matrix_are_numbered_and_the_diagonal_is_a_dot() {
         let matrix = matrix(&["default", "cocoa:preset=libcoap-2019,vbf_on=initial", "fasor"], 2);
         let text = matrix.table();
         let lines: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
@@ -126,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_starved_mechanism_is_marked() {
+    fn the_matrix_marks_starved_mechanisms() {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         assert!(
             !matrix.table().contains("* \n") && matrix.table().matches('*').count() == 1,

@@ -1,29 +1,29 @@
-//! The results in a sentence or two: which mechanism has the best figure, and whether the choice matters.
+//! The conclusion from results in one or two sentences: which mechanism is best, and whether the choice matters.
 
-use crate::lists::{grouped, listed, tied};
+use crate::lists::{capitalised, grouped, listed, tied};
 use crate::number::{significant, thousands};
 use crate::rank::{Section, times};
 use crate::results::conditions::Conditions;
 use crate::results::{Better, CellResult, Contest, Metric, NEAR, Placing};
 use coapace_run::measured::RunResult;
 
-/// The most conditions of which each has a clause of its own.
+/// The largest number of conditions that get a clause each. More conditions are summed up.
 const MOST_CLAUSES: usize = 3;
 
-/// The mechanisms under all conditions, compared by one metric.
+/// The comparison of mechanisms by one metric under all conditions.
 ///
-/// Published mechanisms that dither are compared with each other, if there are two of them. What was made here and what wins by
-/// lock-step ([`Section`]) would else be the answer.
+/// If there are at least two published mechanisms with random timeouts, only these are compared. Otherwise the best
+/// mechanism would often be one of this project, or one that wins by lock-step ([`Section`]).
 pub struct Conclusion<'a> {
     metric: Metric,
-    /// The word for what is compared.
+    /// The noun for the mechanisms that are compared: `mechanisms` or `published mechanisms`.
     noun: &'static str,
-    /// The conditions in words, and the contest there.
+    /// Each condition in words, with its contest.
     contests: Vec<(String, Contest<'a>)>,
 }
 
 impl<'a> Conclusion<'a> {
-    /// Compares the results; `None` if no two mechanisms have the figure under the same conditions.
+    /// Compares the results; `None` if no two mechanisms have the metric under the same conditions.
     pub fn of(metric: Metric, results: &[&'a CellResult]) -> Option<Self> {
         let conditions = Conditions::of(results.iter().map(|result| &result.cell));
         let groups = grouped(results.iter().copied(), |a, b| a.cell.same_conditions(&b.cell));
@@ -31,6 +31,7 @@ impl<'a> Conclusion<'a> {
         let compare = |published: bool| -> Vec<(String, Contest<'a>)> {
             let contest = |group: &Vec<&'a CellResult>| {
                 let own = group.iter().copied().filter(|result| !published || is_published(result));
+                // One mechanism alone is not a comparison.
                 let contest = Contest::of(metric, own).filter(|contest| contest.known().count() > 1)?;
                 Some((conditions.describe(&group[0].cell).replace(" · ", ", "), contest))
             };
@@ -40,12 +41,12 @@ impl<'a> Conclusion<'a> {
         of("published mechanisms", compare(true)).or_else(|| of("mechanisms", compare(false)))
     }
 
-    /// Returns the conditions in words, and the contest under each.
+    /// Returns each condition in words, with its contest.
     pub fn contests(&self) -> impl Iterator<Item = (&str, &Contest<'a>)> {
         self.contests.iter().map(|(place, contest)| (place.as_str(), contest))
     }
 
-    /// Returns one or two sentences.
+    /// Returns the conclusion in one or two sentences.
     pub fn sentences(&self) -> Vec<String> {
         match self.contests.as_slice() {
             [(place, contest)] => self.of_one(place, contest),
@@ -59,6 +60,7 @@ impl<'a> Conclusion<'a> {
         let count = contest.known().count();
         let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
         let alike: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
+        // Without a decision naming one as the best alone would mislead, so all of them tie.
         let first = if contest.is_decided() {
             let also = match alike.as_slice() {
                 [] => String::new(),
@@ -76,6 +78,7 @@ impl<'a> Conclusion<'a> {
             )
         };
         let near = contest.near();
+        // Significant differences may still be small, so the size of the differences follows.
         let second = if near == count {
             format!("All are within {} of it: the choice hardly matters here.", percent(NEAR))
         } else {
@@ -87,8 +90,8 @@ impl<'a> Conclusion<'a> {
         };
         let unknown = match unknown(contest) {
             0 => String::new(),
-            1 => format!(" One more has no {title} in some seed."),
-            others => format!(" {others} more have no {title} in some seed."),
+            1 => format!(" One of the other {} has no {title} in some seed.", self.noun),
+            others => format!(" {others} of the other {} have no {title} in some seed.", self.noun),
         };
         vec![capitalised(&first), second + &unknown]
     }
@@ -96,16 +99,20 @@ impl<'a> Conclusion<'a> {
     fn of_several(&self, contests: &[(String, Contest)]) -> Vec<String> {
         let title = self.metric.title();
         let mut safest: Vec<(f64, &str)> = Vec::new();
+        // `of` leaves out conclusions without a contest. A mechanism without a value here has none in one condition, and is not safe.
         for placing in contests[0].1.known() {
+            // A mechanism that lacks the figure under one condition is not a safe choice: its ratio is infinite.
             let ratios = contests.iter().map(|(_, contest)| {
                 let own = contest.placings.iter().find(|own| own.name() == placing.name());
                 own.filter(|own| own.estimate.is_some()).map_or(f64::INFINITY, |own| own.worse(self.metric))
             });
+            // Ratios are 1 or more, so 0 is below them all.
             safest.push((ratios.fold(0.0, f64::max), placing.name()));
         }
         safest.sort_by(|a, b| a.0.total_cmp(&b.0));
         let first = match safest.first() {
             Some((worst, name)) if worst.is_finite() => {
+                // Mechanisms within 5 % of the best under all conditions are equally safe.
                 let alike: Vec<&str> =
                     safest.iter().skip(1).take_while(|it| it.0 <= NEAR).map(|it| it.1).collect();
                 let bound = if *worst <= NEAR { NEAR } else { *worst };
@@ -113,6 +120,7 @@ impl<'a> Conclusion<'a> {
                     [] => String::new(),
                     several => format!("; the same holds for {}", listed(several, 3, "others")),
                 };
+                // A factor reads better than a hundred per cent and more.
                 let within = if bound < 2.0 {
                     format!("within {} of the {}", percent(bound), self.extreme())
                 } else {
@@ -128,9 +136,10 @@ impl<'a> Conclusion<'a> {
         vec![first, capitalised(&self.spread(contests))]
     }
 
-    /// Returns where the choice matters, and how much.
+    /// Returns a sentence on the conditions under which the choice of a mechanism matters, and on how much it matters.
     fn spread(&self, contests: &[(String, Contest)]) -> String {
         let extreme = self.extreme();
+        // Few conditions have a clause each. Many are summed up by the one where the choice matters most.
         if contests.len() <= MOST_CLAUSES {
             let clause = |(place, contest): &(String, Contest)| {
                 let (near, count, best) = (contest.near(), contest.known().count(), &contest.placings[0]);
@@ -152,6 +161,7 @@ impl<'a> Conclusion<'a> {
             };
             return contests.iter().map(clause).collect::<Vec<_>>().join("; ") + ".";
         }
+        // A reader should know how often the choice hardly matters before the worst case.
         let alike = contests.iter().filter(|(_, contest)| contest.near() == contest.known().count()).count();
         let alike = if alike == 0 { "none".to_owned() } else { alike.to_string() };
         let alike = format!(
@@ -175,8 +185,10 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns how many times the figure of the best a mechanism has, or its own figure where that of the best is zero.
+    /// Returns the value of the mechanism `far` as text: as a multiple of the best value, or by itself if the best
+    /// value is zero.
     fn distance(&self, far: &Placing, ratio: f64) -> String {
+        // A best value of 0 has no ratio that says anything.
         if ratio.is_finite() && ratio > 0.0 {
             format!("{} times that", times(ratio))
         } else {
@@ -195,7 +207,7 @@ impl<'a> Conclusion<'a> {
     }
 }
 
-/// Returns how many mechanisms have no figure in some seed.
+/// Returns the number of mechanisms that have no value in at least one seed.
 fn unknown(contest: &Contest) -> usize {
     contest.placings.len() - contest.known().count()
 }
@@ -204,7 +216,7 @@ fn all(count: usize) -> String {
     if count == 2 { "both".to_owned() } else { format!("all {count}") }
 }
 
-/// Returns the subject of a sentence on how many of so many mechanisms are near the best, and its verb.
+/// Returns the start of a sentence, such as `3 of 8 mechanisms are`, on how many mechanisms are near the best.
 fn among(near: usize, count: usize, noun: &str) -> String {
     match near {
         1 => "no other is".to_owned(),
@@ -213,18 +225,16 @@ fn among(near: usize, count: usize, noun: &str) -> String {
     }
 }
 
-/// Returns by how many per cent a ratio is above 1, rounded up.
+/// Returns by how many per cent a ratio exceeds 1, rounded up.
 fn percent(ratio: f64) -> String {
+    // Rounded up, so that `within` is true. 1e-6 keeps an error of the subtraction from adding a per cent.
     format!("{:.0} %", ((ratio - 1.0) * 100.0 - 1e-6).ceil())
 }
 
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
-}
-
-/// Returns a sentence on how many clients gave up, or exchanges where clients go on, and with which mechanisms; `None` if none did.
+/// Returns a sentence on how often something was given up, and with which mechanisms; `None` if nothing was. It counts
+/// transfers if all results have them, clients if these finish, and otherwise exchanges.
 pub fn gave_up(results: &[&CellResult]) -> Option<String> {
+    // One unit is counted for all results: the largest thing that a mechanism can give up here.
     let has_fct = results.iter().any(|result| result.has_fct());
     let has_transfers = results.iter().all(|result| !result.cell.transfers.is_empty());
     let count = |result: &CellResult| {
@@ -249,13 +259,17 @@ pub fn gave_up(results: &[&CellResult]) -> Option<String> {
     if gave_up == 0 {
         return None;
     }
+    // Several conditions may have the same mechanism, and a sentence on each would be long.
     let mut by_mechanism: Vec<(&str, (u64, u64))> = grouped(counts, |a, b| a.0 == b.0)
         .into_iter()
         .map(|own| (own[0].0, of(&own)))
         .filter(|(_, (gave_up, _))| *gave_up > 0)
         .collect();
+    // The most failures first, because the list below is cut.
     by_mechanism.sort_by_key(|(_, (gave_up, _))| std::cmp::Reverse(*gave_up));
     let share = |(part, whole): (u64, u64)| {
+        // Whole per cents from 10 on. Below, rare failures would all read as 0.
+        // The whole includes the part, which is above 0 wherever this is called.
         let percent = part as f64 / whole as f64 * 100.0;
         if percent < 10.0 { significant(percent, 2) } else { format!("{percent:.0}") }
     };
@@ -289,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn one_condition_has_the_best_its_ties_and_the_farthest() {
+    fn the_conclusion_on_one_condition_names_the_best_mechanism_its_ties_and_the_worst() {
         let results = [
             result("default", 1, &[20.0, 21.0, 22.0]),
             result("cocoa", 1, &[10.0, 11.0, 12.0]),
@@ -306,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_hardly_matters_is_said_to_be_one() {
+    fn the_conclusion_says_when_the_choice_of_mechanism_hardly_matters() {
         let results = [result("default", 1, &[10.0, 11.0, 12.0]), result("cocoa", 1, &[10.1, 11.2, 12.0])];
         assert_eq!(
             said(&results),
@@ -316,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn several_conditions_have_a_safest_choice_and_what_is_at_stake_in_each() {
+    fn the_conclusion_on_several_conditions_names_the_safest_mechanism_and_each_spread() {
         let few = [result("default", 1, &[10.0, 11.0]), result("cocoa", 1, &[10.1, 11.1])];
         let many = [result("default", 9, &[40.0, 41.0]), result("cocoa", 9, &[20.0, 20.5])];
         let both = [few, many].concat();
@@ -343,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_up_is_said_with_shares() {
+    fn the_conclusion_names_the_share_of_clients_that_gave_up() {
         let mut results = [result("default", 1, &[1.0, 2.0]), result("cocoa", 1, &[1.0, 2.0])];
         assert_eq!(gave_up(&results), None);
         results[0].runs[1].fct_s = vec![None];

@@ -1,4 +1,4 @@
-//! A paper's published results beside the measured ones, as a few lines and as a page of Markdown.
+//! A paper's published results beside the measured ones, as a summary of a few lines and as a page of Markdown.
 
 use std::fmt::Write;
 
@@ -7,17 +7,18 @@ use coapace_scenario::naming::TCP;
 use crate::number::{percent, significant_or_dash};
 use crate::papers::{
     Compared, Judged, Nearness, OrderOutcome, OrderVerdict, Paper, PaperTable, References, count, judged,
-    nearness, rules, tally, tally_by_claim, verdicts,
+    nearness, rules, tally, tally_by_claim, verdicts, witnesses,
 };
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
 impl Paper {
-    /// Returns a few lines on how far the measured figures and orders agree with the published ones.
+    /// Returns a few lines on how far measured values and rankings agree with the published ones.
     pub fn summary(&self, results: &[CellResult], references: &References) -> String {
         let compared: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
         let (judged, verdicts) = (judged(results, references), verdicts(results, references));
         let mut lines = Vec::new();
+        // Papers may have values in tables and rankings alone, which have lines of their own.
         if !compared.is_empty() {
             lines.push(format!("{} published figures: {}", self.key, near(&compared, references)));
         }
@@ -31,11 +32,11 @@ impl Paper {
         lines.join("\n")
     }
 
-    /// Returns a page of Markdown: how much is met in a table of one row, then every published figure and every order, beside
-    /// what was measured, in the order of the paper's files. `command` is the command that prints the page.
+    /// Returns a page of Markdown: the counts of agreement in a table of one row, then every published value and every ranking
+    /// beside the measured ones, in the sequence of the paper's files. `command` is the command that prints the page.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with the paper's folder.
+    /// Returns one line about the error in the paper's folder.
     pub fn markdown(
         &self,
         command: &str,
@@ -54,8 +55,7 @@ impl Paper {
         Ok(page)
     }
 
-    /// Returns the row of the paper in a table of all papers: its figures, how many of them are met, and what became of its
-    /// orders.
+    /// Returns the paper's row in a table of all papers: its values, how many of them agree, and the verdicts on its rankings.
     fn counts(&self, results: &[CellResult], references: &References) -> String {
         let plain: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
         let (judged, verdicts) = (judged(results, references), verdicts(results, references));
@@ -78,14 +78,16 @@ impl Paper {
     }
 }
 
-/// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
+/// Returns how many of these results are near the published ones. UDP and TCP are counted separately if there are both.
 fn near(results: &[&CellResult], references: &References) -> String {
+    // Apart, because the figures of TCP depend on a stack that papers hardly describe.
     let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
     let share = |results: &[_], bound| share(results, references, bound);
     let all = share(results, Compared::MET);
     if tcp.is_empty() {
         return all;
     }
+    // Wider than `Compared::MET`: docs/reproductions.md counts the figures within these.
     format!("{all}; UDP: {}; TCP: {}", share(&udp, 0.12), share(&tcp, 0.15))
 }
 
@@ -97,15 +99,15 @@ fn share(results: &[&CellResult], references: &References, bound: f64) -> String
     format!("{within} of {} within {:.0} %", results.len(), bound * 100.0)
 }
 
-/// The header of a table of papers.
+/// The header of a table with one row for each paper.
 const COUNTS: &str = "| paper | figures | met | orders and ratios |\n|---|--:|---|---|";
 
-/// Returns the parts in a line, or a dash if there are none.
+/// Returns the parts joined in a line, or a dash if there are none.
 fn listed(parts: &[String], separator: &str) -> String {
     if parts.is_empty() { "–".to_owned() } else { parts.join(separator) }
 }
 
-/// Returns how many seeds there are: `20 seeds`, or `20 to 40 seeds`.
+/// Returns the number of seeds as text: `20 seeds`, or `20 to 40 seeds`.
 fn repetitions(results: &[CellResult]) -> String {
     let counts = || results.iter().map(|result| result.runs.len());
     match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
@@ -115,12 +117,14 @@ fn repetitions(results: &[CellResult]) -> String {
 }
 
 fn row(cells: impl IntoIterator<Item = String>) -> String {
+    // A bare `|` would end the cell of the table.
     let cells: Vec<_> = cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Returns a table. Columns from `numbers` on are aligned to the right.
+/// Returns a Markdown table. Columns from number `numbers` on are aligned to the right.
 fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>>) -> String {
+    // A colon at the end aligns a column to the right.
     let rule = (0..header.len()).map(|place| if place < numbers { "---" } else { "--:" });
     let mut text = row(header.iter().map(|&name| name.to_owned()))
         + &format!("|{}|\n", rule.collect::<Vec<_>>().join("|"));
@@ -128,7 +132,8 @@ fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>
     text
 }
 
-/// Returns the figures outside of tables with a factor, each with its error.
+/// Returns a table of the published values that are not judged by the factor of a paper's table, each with its relative
+/// error.
 fn plain_figures(results: &[CellResult], references: &References) -> String {
     let own: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
     if own.is_empty() {
@@ -148,30 +153,41 @@ fn plain_figures(results: &[CellResult], references: &References) -> String {
     format!("\n## Figures\n\n{}", table(&columns, columns.len() - 3, rows))
 }
 
-/// Returns each table with a factor, and its figures.
+/// Returns each table of a paper whose values are judged by a factor, with these values.
 fn tables(results: &[CellResult], references: &References) -> String {
     let mut judged = judged(results, references);
     let place = |one: &Judged| results.iter().position(|result| std::ptr::eq(result, one.result));
+    // By table first, so that `chunk_by` below finds all figures of a table together.
     judged.sort_by_key(|one| (one.table.title.clone(), place(one)));
     let mut text = String::new();
     for own in judged.chunk_by(|a, b| a.table.title == b.table.title) {
-        let PaperTable { title, factor, runs, why } = own[0].table;
+        // A chunk is never empty.
+        let PaperTable { title, factor, runs, why, witness: _ } = own[0].table;
         let within = own.iter().filter(|one| one.within()).count();
         let why = if why.is_empty() { String::new() } else { format!(" Differences: {why}.") };
         let conditions = Conditions::of(own.iter().map(|one| &one.result.cell));
+        let has_witness = own.iter().any(|one| one.witness.is_some());
         let rows = own.iter().map(|one| {
-            let figures = [Some(one.figure.published), one.figure.measured]
+            let [witness, by_witness] = one.witness_words().map(|words| has_witness.then_some(words));
+            let [published, measured] = [Some(one.figure.published), one.figure.measured]
                 .map(|figure| significant_or_dash(figure, 4));
+            let figures = [published].into_iter().chain(witness).chain([measured]);
             let factor = significant_or_dash(one.figure.factor(), 3);
             let quantile = runs.map(|_| one.quantile().map_or_else(|| "–".to_owned(), quantile_words));
             let named = [one.result.cell.label().to_owned(), one.figure.metric.axis()];
             let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
-            values.chain([factor, one.word().to_owned()]).chain(quantile).collect()
+            values.chain([factor, one.word().to_owned()]).chain(by_witness).chain(quantile).collect()
         });
-        let columns = ["mechanism", "figure", "published", "measured", "factor", ""];
-        let columns = conditions.header(columns.into_iter().chain(runs.map(|_| "quantile")));
+        let [witness, by_witness] = WITNESS.map(|name| has_witness.then_some(name));
+        let columns = ["mechanism", "figure", "published"].into_iter().chain(witness);
+        let columns =
+            columns.chain(["measured", "factor", ""]).chain(by_witness).chain(runs.map(|_| "quantile"));
+        let columns = conditions.header(columns);
+        // All figures are of one table, so there is one witness at most.
+        let witness = witnesses(own).pop().map_or_else(String::new, |line| format!(" {line}"));
         let chance = runs.map_or_else(String::new, |runs| {
             let quantiles = own.iter().filter_map(Judged::quantile);
+            // The middle 95 % holds 95 % of quantiles if the published runs are runs like ours.
             let inside = quantiles.filter(|quantile| (0.025..=0.975).contains(quantile)).count();
             let repeated: f64 = own.iter().filter_map(Judged::repeated).sum();
             format!(
@@ -183,16 +199,21 @@ fn tables(results: &[CellResult], references: &References) -> String {
         });
         let _ = write!(
             text,
-            "\n## {title}\n\n{within} of {} within a factor of {factor}.{why}{chance}\n\n{}",
+            "\n## {title}\n\n{within} of {} within a factor of {factor}.{why}{witness}{chance}\n\n{}",
             own.len(),
-            table(&columns, columns.len() - 4 - usize::from(runs.is_some()), rows)
+            table(&columns, conditions.varying.len() + 2, rows)
         );
     }
     text
 }
 
-/// Returns a share of random draws in words, to two decimals.
+/// The headers of two columns: the value of an independent witness, such as another simulator, and the verdict if this
+/// value replaces the published one.
+pub(super) const WITNESS: [&str; 2] = ["witness", "by witness"];
+
+/// Returns a quantile as text, to two decimals.
 fn quantile_words(quantile: f64) -> String {
+    // 10,000 draws leave a standard error of up to 0.005, so two decimals are enough.
     match quantile {
         ..0.01 => "< 0.01".to_owned(),
         0.99.. => "> 0.99".to_owned(),
@@ -200,7 +221,7 @@ fn quantile_words(quantile: f64) -> String {
     }
 }
 
-/// Returns every order and ratio, the rules that they are judged by, and the reasons for those that did not hold.
+/// Returns every published ranking and ratio, the rules of judgement, and the reasons why some did not hold.
 fn orders(results: &[CellResult], references: &References) -> String {
     let mut verdicts = verdicts(results, references);
     if verdicts.is_empty() {
@@ -209,6 +230,7 @@ fn orders(results: &[CellResult], references: &References) -> String {
     let rules = rules(&verdicts).join(" ");
     let place =
         |verdict: &OrderVerdict| results.iter().position(|result| std::ptr::eq(result, verdict.above));
+    // The page follows the files of the paper. `verdicts` has the worst first.
     verdicts.sort_by_key(place);
     let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
     let rows = verdicts.iter().map(|verdict| {
@@ -234,11 +256,14 @@ mod tests {
     use crate::papers::tests::paper;
 
     #[test]
-    fn a_page_has_the_counts_and_every_figure_and_order() {
-        let text = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nruns = 8\nwhy = 'other radios'\n\
+    fn the_page_of_a_reproduction_has_all_counts_published_values_and_rankings() {
+        let text = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nruns = 8\nwhy = 'other radios'\nwitness = 'another simulator'\n\
                     [[experiments]]\nset = { loss = '4 %' }\nclaims = [\n\
                     { metric = 'throughput', says = 'plain > ours', why = 'a reason' }]";
-        let paper = paper(text, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,1\n");
+        let paper = paper(
+            text,
+            "table,loss,mechanism,throughput,witness\n3,4 %,ours,650,640 to 660\n,4 %,plain,1,\n",
+        );
         let (trials, references) = paper.trials(true, &[]).unwrap();
         let results = conduct(&trials, 1, &|| ());
         let page = paper.markdown("coapace reproduce k", &results, &references).unwrap();
@@ -254,9 +279,13 @@ mod tests {
             lines.iter().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{page}"))
         };
         assert!(row("| default |").starts_with("| default | throughput in exchanges/s | 1.000 | "), "{page}");
-        assert!(row("| cocoa-i |").contains(" | within | "), "{page}");
+        assert!(row("| cocoa-i |").contains(" | 650.0 | 640–660 | "), "{page}");
+        assert!(row("| cocoa-i |").contains(" | within | 1."), "{page}");
         assert!(
-            page.contains("1 of 1 within a factor of 1.5. Differences: other radios. A published"),
+            page.contains(
+                "1 of 1 within a factor of 1.5. Differences: other radios. Witness: another simulator. 1 of its 1 values are within the \
+                 factor of ours. A published"
+            ),
             "{page}"
         );
         assert!(row("| throughput default > cocoa-i |").ends_with(" | not held | a reason |"), "{page}");
@@ -264,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_has_a_line_for_each_table() {
+    fn the_summary_of_a_reproduction_has_a_line_for_each_published_table() {
         let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n";
         let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
         let (trials, references) = paper.trials(true, &[]).unwrap();

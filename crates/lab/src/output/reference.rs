@@ -35,7 +35,7 @@ half-width of the 95 % confidence interval (Student's t) over the runs' own valu
 seed. Quantiles and other figures of all runs together have an interval where every run has the figure by itself.
 
 Read the median FCT with the mean, the 90 % quantile and the last client beside it. The median alone rewards unfairness: half of the clients may be done early
-because the others wait. A naive pacing reaches a median below that of every published mechanism, with the worst 90 % quantile. Timers without dither
+because the others wait. A naive pacing reaches a lower median than every published mechanism, with the worst 90 % quantile. Timers without dither
 (`linux-rto`, `basic-rto`) win medians by lock-step, because simulated clients begin together. The row `bound` of tables has what no mechanism can beat:
 [rank.md](rank.md#bounds).
 
@@ -52,15 +52,18 @@ const OWN: &str = "## Columns of knobs, flows, transfers and mixes
 | `transfer.NAME.COLUMN` | The figure COLUMN of the transfer NAME alone, for those marked with † above. |
 | `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, or of the goodput of its transfers, from 0 to 1. |
 | `published_COLUMN` | The published figure COLUMN, where one was published. |
+| `witness_low_COLUMN`, `witness_high_COLUMN` | The lowest and the highest value of the figure COLUMN that a witness of the paper's table measured, such as Contiki in Cooja, where there is one. |
 | `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
 
 ";
 
 /// Returns the page: every column, every field, and every event of a trace.
 pub fn reference() -> String {
+    // Everything below comes from the tables that write the rows, so the page cannot miss a column.
     let mut page = String::from(HEAD) + METRICS;
     for metric in Metric::ALL {
         let interval = metric.interval_name().map_or_else(String::new, |name| format!("`{name}`"));
+        // The text of the page explains both marks.
         let mark = match (metric.is_of_flows(), metric.is_of_transfers()) {
             (true, _) => " *",
             (_, true) => " †",
@@ -71,6 +74,7 @@ pub fn reference() -> String {
             Better::Higher => "higher",
             Better::Neither => "",
         };
+        // Writing to a string does not fail.
         let _ = writeln!(
             page,
             "| `{metric}`{mark} | {interval} | {} | {better} | {} |",
@@ -87,6 +91,7 @@ pub fn reference() -> String {
     page.push('\n');
     page += OWN;
     page += "The counts of `mesh_NAME` are ";
+    // An empty result has all names.
     let names: Vec<_> =
         MeshResult::default().named().iter().map(|(name, _)| format!("`mesh_{name}`")).collect();
     page += &(names.join(", ")

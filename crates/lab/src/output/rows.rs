@@ -14,10 +14,10 @@ use crate::results::{CellResult, CellSummary, FigureRatio, FlowSummary, Metric, 
 use coapace_run::measured::{Estimate, MeshResult, RunResult};
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 
-/// A function that returns the value of a column in a row.
+/// A function that returns the value of a column for a row.
 type Of = Box<dyn Fn(&ResultRow<'_>) -> SheetValue + Send + Sync>;
 
-/// The columns of the rows of some cells. They are known before anything has run.
+/// The columns of the rows of some cells. They are determined before any run.
 pub struct Rows<'a> {
     references: &'a References,
     columns: Vec<(String, Of)>,
@@ -27,7 +27,8 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Chooses the columns for these cells, which need no runs yet. Each cell has a row, or a row for `each` run.
+    /// Chooses the columns for these cells, which need no runs yet. There is a row for each cell, or for each run if
+    /// `each` is true.
     pub fn new(
         cells: &[CellResult],
         references: &'a References,
@@ -40,6 +41,7 @@ impl<'a> Rows<'a> {
         for metric in Metric::ALL {
             rows.add(metric.name(), move |row| mean(row.summary.estimate(metric)));
         }
+        // A single run has no interval over seeds.
         if each {
             rows.add_all(SEED);
         } else {
@@ -49,7 +51,9 @@ impl<'a> Rows<'a> {
             rows.add_all(POOLED);
         }
         rows.add_all(ORIGIN);
+        // Behind the columns that all rows have, so that these keep their places.
         rows.add_own(cells);
+        // CSV has no nested values.
         if each && lines == RowFormat::Json {
             rows.add_all(NESTED);
         }
@@ -70,7 +74,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds the half-width of the confidence interval of a metric, if the metric has one.
+    /// Adds a column with the half-width of the confidence interval of a metric, if it has one.
     fn add_interval(
         &mut self,
         prefix: &str,
@@ -82,9 +86,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds the columns that depend on the cells.
+    /// Adds the columns that depend on the cells, such as columns for their knobs, flows, transfers and published
+    /// values.
     fn add_own(&mut self, cells: &[CellResult]) {
         let all = |of: fn(&CellResult) -> Vec<String>| distinct(cells.iter().flat_map(of));
+        // All cells together decide the columns, because every row must have the same.
         for knob in all(|result| result.cell.knobs.keys().cloned().collect()) {
             self.add(format!("knob.{knob}"), move |row| SheetValue::knob(&row.result.cell, &knob));
         }
@@ -95,6 +101,7 @@ impl<'a> Rows<'a> {
             self.add_parts("transfer", &transfer, Metric::is_of_transfers, |summary| &summary.transfers);
         }
         for mechanism in all(|result| result.cell.mix.clone()) {
+            // A mechanism alone has everything, which is not a share.
             self.add(format!("share.{mechanism}"), move |row| {
                 let all = row.summary.populations.iter();
                 let own = all.clone().find(|own| own.mechanism == mechanism).filter(|_| all.len() > 1);
@@ -102,15 +109,23 @@ impl<'a> Rows<'a> {
             });
         }
         let references = self.references;
+        // A column only for published metrics: most runs have no paper.
         let published = cells.iter().filter_map(|result| references.published(&result.cell));
         for &metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
             self.add(format!("published_{metric}"), move |row| {
                 row.published.and_then(|it| it.get(metric)).into()
             });
         }
+        let published = cells.iter().filter_map(|result| references.published(&result.cell));
+        for &metric in published.flat_map(|published| published.witnesses.keys()).collect::<BTreeSet<_>>() {
+            let witness = move |row: &ResultRow| row.published?.witnesses.get(&metric).copied();
+            self.add(format!("witness_low_{metric}"), move |row| witness(row).map(|it| it.low).into());
+            self.add(format!("witness_high_{metric}"), move |row| witness(row).map(|it| it.high).into());
+        }
         if cells.iter().any(|result| result.cell.is_mesh) {
             for (place, (name, _)) in MeshResult::default().named().into_iter().enumerate() {
                 self.add(format!("mesh_{name}"), move |row| {
+                    // `named` has the same names in the same sequence for every mesh.
                     let meshes = row.runs.iter().filter_map(|run| run.mesh.as_ref());
                     mean(Estimate::of(&meshes.map(|mesh| mesh.named()[place].1).collect::<Vec<_>>()))
                 });
@@ -118,7 +133,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds the columns of the flow or transfer of this name.
+    /// Adds the columns of the flow or transfer `name`: one for each metric that it has, and in rows of cells one for
+    /// the confidence interval.
     fn add_parts(
         &mut self,
         kind: &str,
@@ -146,7 +162,7 @@ impl<'a> Rows<'a> {
         self.sheet_of(&[]).header(self.lines)
     }
 
-    /// Returns the row of the cell at `place`, or the rows of its runs.
+    /// Returns the row of cell number `place` as text, or the rows of its runs if each run has a row.
     pub fn of(&self, results: &[CellResult], place: usize) -> String {
         self.sheet_of(&self.rows(results, place)).rows(self.lines)
     }
@@ -160,7 +176,7 @@ impl<'a> Rows<'a> {
         Sheet(self.columns.iter().map(|(name, of)| (name.clone(), rows.iter().map(of).collect())).collect())
     }
 
-    /// Returns the row of the cell at `place`, or those of its runs.
+    /// Returns the row of cell number `place`, or the rows of its runs if each run has a row.
     fn rows<'b>(&'b self, results: &'b [CellResult], place: usize) -> Vec<ResultRow<'b>> {
         let Some(result) = results.get(place) else { return Vec::new() };
         let published = self.references.published(&result.cell);
@@ -171,6 +187,7 @@ impl<'a> Rows<'a> {
         if self.each {
             return result.runs.iter().map(|run| row(std::slice::from_ref(run), None)).collect();
         }
+        // The mechanism that the user named first is the first one under the same conditions.
         let first = results.iter().find(|other| other.cell.same_conditions(&result.cell));
         let compared = first.filter(|first| !std::ptr::eq(*first, result)).map(|first| {
             let metric = headline([first, result]);
@@ -187,7 +204,7 @@ fn mean(estimate: Option<Estimate>) -> SheetValue {
 /// Writes the rows of all `results`.
 ///
 /// # Errors
-/// Returns the errors of `out`.
+/// Errors of `out`.
 pub fn write_rows(
     out: impl io::Write,
     lines: RowFormat,
@@ -232,15 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_columns_are_those_of_the_published_tables() {
+    fn the_first_columns_of_rows_are_those_of_published_tables() {
         let names: Vec<_> = csv(false, &[sample()])[0].iter().map(|(name, _)| name.clone()).collect();
         let first = "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
-                     retransmissions_per_client,unnecessary_per_client,drops,losses";
+                     retransmissions_per_client,spurious_per_client,drops,losses";
         assert!(names.join(",").starts_with(first), "{names:?}");
     }
 
     #[test]
-    fn a_cell_has_every_metric_with_its_interval_and_says_how_to_make_it_again() {
+    fn a_row_of_a_cell_has_every_metric_with_its_interval_and_the_settings_that_reproduce_it() {
         let row = &csv(false, &[sample()])[0];
         let summary = sample().summary();
         for metric in Metric::ALL {
@@ -273,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_every_metric_of_a_cell() {
+    fn a_row_of_a_single_run_has_every_metric_of_a_cell() {
         let rows = csv(true, &[sample()]);
         assert_eq!(rows.iter().map(|row| field(row, "seed")).collect::<Vec<_>>(), ["2", "1"]);
         assert_eq!(field(&rows[1], "trace_hash"), "0000000000001001");
@@ -291,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_names_and_the_values_of_csv() {
+    fn json_rows_have_the_names_and_values_of_csv_rows() {
         for each in [false, true] {
             for (row, line) in csv(each, &[sample()]).iter().zip(json(each, &[sample()])) {
                 for (name, value) in row {
@@ -307,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_compared_with_the_first_mechanism_of_its_conditions() {
+    fn each_row_is_compared_with_the_first_mechanism_under_the_same_conditions() {
         let mut other = sample();
         other.cell.mechanism = "default".into();
         for run in &mut other.runs {
@@ -326,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_and_each_mechanism_of_a_mix_has_columns_of_its_own() {
+    fn each_flow_and_each_mechanism_of_a_mix_has_its_own_columns() {
         let mut flows = CellResult { runs: vec![flowing(1, 80), flowing(2, 60)], ..CellResult::default() };
         flows.cell.flows = vec!["a".into(), "b".into()];
         flows.cell.is_mesh = true;
@@ -343,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_mechanism_name_stays_one_field() {
+    fn a_hostile_mechanism_name_is_quoted_as_one_csv_field() {
         let mut result = sample();
         result.cell.mechanism = "a\",\"b\n=1+1".into();
         assert_eq!(field(&csv(false, std::slice::from_ref(&result))[0], "mechanism"), result.cell.mechanism);
@@ -351,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn each_transfer_has_columns_of_its_own() {
+    fn each_transfer_has_its_own_columns() {
         let run = |seed, took_s| RunResult {
             seed,
             transfers: vec![moved("image", took_s), moved("log", 20.0)],

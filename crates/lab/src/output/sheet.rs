@@ -1,4 +1,4 @@
-//! Rows for programs: CSV, JSON lines and columns of Arrow with equal names and values.
+//! Tables of rows for programs: CSV, JSON lines and columns of Arrow with equal names and values.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::number;
 use crate::results::Cell;
 
-/// A value of a row.
+/// A value in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SheetValue {
     /// An unknown value: empty in CSV, `null` in JSON.
@@ -26,19 +26,22 @@ pub enum SheetValue {
 }
 
 impl SheetValue {
-    /// Makes a nested value of one that can be serialised.
+    /// Makes a nested value of any value that can be serialised.
     pub(crate) fn nested(value: &impl Serialize) -> Self {
         serde_json::to_value(value).map_or(Self::Nothing, Self::Nested)
     }
 
-    /// Returns the value of a knob. A whole number is a number.
+    /// Returns the value of the knob `name` of a cell: a count if it is a whole number, otherwise a text; `Nothing`
+    /// without this knob.
     pub(super) fn knob(cell: &Cell, name: &str) -> Self {
+        // Only whole numbers become numbers. `2 %` and `0.5 s` have units, and stay texts.
         let text = cell.knobs.get(name);
         text.map_or(Self::Nothing, |text| text.parse().map_or_else(|_| text.into(), Self::Count))
     }
 
     fn csv(&self) -> String {
         match self {
+            // A list in a field would need a syntax of its own, so `Rows` gives CSV no nested columns.
             Self::Nothing | Self::Nested(_) => String::new(),
             Self::Text(text) => text.clone(),
             Self::Number(number) => number::field(Some(*number)),
@@ -51,7 +54,7 @@ impl SheetValue {
         match self {
             Self::Nothing => serde_json::Value::Null,
             Self::Text(text) => text.as_str().into(),
-            // Numbers have six decimals at most, like those of CSV. A whole number has none.
+            // Numbers have six decimals at most, as in CSV. A whole number has none.
             Self::Number(number) => {
                 let text = number::field(Some(*number));
                 text.parse::<i64>().map_or_else(|_| text.parse::<f64>().ok().into(), Into::into)
@@ -80,17 +83,17 @@ impl<T: AsRef<str> + ?Sized> From<&T> for SheetValue {
 pub enum RowFormat {
     /// Comma-separated values with a header.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object on each line.
     Json,
 }
 
-/// A column that every row of a kind has: the name, the meaning, and the function `F` that returns the value in a row.
+/// A column of every row of one kind: its name, its meaning, and the function `F` that returns its value in a row.
 pub(crate) type Column<F> = (&'static str, &'static str, F);
 
-/// A function that returns the value of a column in a row.
+/// A function that returns the value of a column for a row.
 type Of<R> = fn(&R) -> SheetValue;
 
-/// Declares columns. The comment of each is its meaning, which `docs/results.md` has, too.
+/// Declares columns. The comment of each column is its meaning, which is also printed in `docs/results.md`.
 macro_rules! columns {
     ($($(#[doc = $about:literal])+ $name:literal => $of:expr,)+) => {
         &[$(($name, concat!($($about),+).trim_ascii(), $of)),+]
@@ -98,12 +101,12 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// A table for programs: columns in their order, each with its name and its values, one for each row.
+/// A table for programs: columns in sequence, each with its name and one value for each row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet(pub Vec<(String, Vec<SheetValue>)>);
 
 impl Sheet {
-    /// Makes a sheet of rows.
+    /// Makes a sheet with these columns, and with the value of each column for each of `rows`.
     pub(crate) fn of<R>(columns: &[Column<Of<R>>], rows: &[R]) -> Self {
         let values = |of: &Of<R>| rows.iter().map(of).collect();
         Self(columns.iter().map(|(name, _, of)| ((*name).to_owned(), values(of))).collect())
@@ -115,12 +118,13 @@ impl Sheet {
         self
     }
 
-    /// Adds a column for each knob of `cells`. `own` are the cells of the rows.
+    /// Adds a column for each knob of `cells`. `own` has the cell of each row.
     pub(crate) fn with_knobs<'a>(
         mut self,
         cells: impl IntoIterator<Item = &'a Cell>,
         own: &(impl Iterator<Item = &'a Cell> + Clone),
     ) -> Self {
+        // Sorted by name, so that the columns do not depend on the order of the cells.
         let knobs: BTreeSet<&String> = cells.into_iter().flat_map(|cell| cell.knobs.keys()).collect();
         for name in knobs {
             self.push(format!("knob.{name}"), own.clone().map(|cell| SheetValue::knob(cell, name)));
@@ -133,23 +137,24 @@ impl Sheet {
         self.0.first().map_or(0, |(_, values)| values.len())
     }
 
-    /// Adds a column.
+    /// Adds a column with this name and these values, one for each row.
     pub fn push(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = SheetValue>) {
         self.0.push((name.into(), values.into_iter().collect()));
     }
 
-    /// Adds a value to the column of this name, for a sheet that is filled row by row. Every row has all columns.
+    /// Adds a value to the column of this name, for a sheet that is filled row by row. Every row must have all columns.
     pub fn add(&mut self, name: &str, value: impl Into<SheetValue>) {
+        // A row without a value here would shift the values of the rows after it.
         match self.0.iter_mut().find(|(own, _)| own == name) {
             Some((_, values)) => values.push(value.into()),
             None => self.push(name, [value.into()]),
         }
     }
 
-    /// Writes the rows, with the header of CSV before them.
+    /// Writes the rows; for CSV, the header first.
     ///
     /// # Errors
-    /// Returns the errors of `out`.
+    /// Errors of `out`.
     pub fn write(&self, mut out: impl io::Write, lines: RowFormat) -> io::Result<()> {
         out.write_all(self.header(lines).as_bytes())?;
         out.write_all(self.rows(lines).as_bytes())?;
@@ -193,10 +198,10 @@ fn csv<R: IntoIterator<Item = String>>(records: impl IntoIterator<Item = R>) -> 
     csv.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// The most characters of a name in a table that has a row for each mechanism.
+/// The most characters of a mechanism's name in a table with a row for each mechanism.
 const LONGEST: usize = 28;
 
-/// Returns the name of a mechanism for such a table: a longer one is cut.
+/// Returns the name of a mechanism for a table with a row for each mechanism. A name that is too long is shortened.
 pub(crate) fn cut(name: &str) -> String {
     match name.char_indices().nth(LONGEST) {
         Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
@@ -209,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_and_json_say_the_same() {
+    fn csv_and_json_of_a_table_have_the_same_values() {
         let values = [
             ("a", SheetValue::from("x,\"y\"\n")),
             ("b", SheetValue::Number(0.123_456_7)),

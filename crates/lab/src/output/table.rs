@@ -26,19 +26,20 @@ pub use style::{Look, wrapped};
 /// The header of the column of mechanisms.
 const MECHANISM: &str = "mechanism";
 
-/// Returns what the results show in a few sentences, and an aligned table of `results`: a block for each condition, with a row
-/// for each mechanism. Common conditions stand above all, and an explanation of the columns below.
+/// Returns the conclusion in a few sentences, and an aligned table of `results`: a block for each condition, with a row for
+/// each mechanism. Common conditions come first, and an explanation of the columns last.
 ///
-/// In a block, published mechanisms come first, then those that were made here, others, and those without dither. The best of
-/// each comes first. Where no condition has several mechanisms, there is one block, in the order of the results.
+/// A block lists published mechanisms first, then mechanisms of this project, others, and mechanisms without random timeouts,
+/// each sorted from the best. If no condition has several mechanisms, there is one block, in the sequence of the results.
 ///
-/// The table fits into the width of its [`Look`]. One that is too wide leaves out columns and names them below. No word is cut.
+/// The table fits the width of its [`Look`]. One that is too wide leaves out columns and lists them below. No word is cut.
 pub fn terminal_table(results: &[CellResult], references: &References, look: Look) -> String {
     if results.is_empty() {
         return "no results\n".into();
     }
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
     let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
+    // Blocks of one row each would repeat the header for every row.
     let is_grouped = groups.iter().any(|group| group.len() > 1);
     let metric = headline(results);
     let blocks: Vec<TableBlock> = if is_grouped {
@@ -47,6 +48,7 @@ pub fn terminal_table(results: &[CellResult], references: &References, look: Loo
         vec![TableBlock::plain(results.iter().collect())]
     };
     let varying = if is_grouped { Conditions::default() } else { conditions.clone() };
+    // The columns are the same in all blocks, so one block with places makes room for them in all.
     let has_places = blocks.iter().any(TableBlock::has_places);
     let columns = TableColumns::fitted(results, references, &varying, has_places, look);
     let tables: Vec<String> = blocks.iter().map(|block| block.text(metric, &columns, look)).collect();
@@ -59,6 +61,7 @@ pub fn terminal_table(results: &[CellResult], references: &References, look: Loo
         orders::table(results, references, look),
     ];
     let has_bounds = blocks.iter().any(|block| block.has_bounds(&columns));
+    // The conclusion comes first, because many read no further.
     let above = [vec![conditions.describe_common()], vec![said(metric, results)]].concat();
     let above: String = above
         .into_iter()
@@ -73,8 +76,9 @@ pub fn terminal_table(results: &[CellResult], references: &References, look: Loo
     )
 }
 
-/// Returns who gave up, and which mechanism has the best figure, a line for each sentence.
+/// Returns sentences on who gave up and which mechanism is best, a line for each.
 fn said(headline: Metric, results: &[CellResult]) -> String {
+    // Only messages that arrived have a delay, so delivery comes first.
     let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };
     let results: Vec<&CellResult> = results.iter().collect();
     let conclusions = metrics.into_iter().filter_map(|metric| Conclusion::of(metric, &results));
@@ -94,11 +98,12 @@ fn legend(
         let headers = metrics.iter().map(|metric| metric.header()).collect::<Vec<_>>().join(", ");
         match metrics[0].unit() {
             "" => format!("{headers} from 0 to 1"),
-            "clients" => format!("{headers}: clients, of all seeds"),
+            "clients" => format!("{headers}: numbers of clients, summed over all seeds"),
             unit if unit.starts_with("per ") => format!("{headers} {unit}"),
             unit => format!("{headers} in {unit}"),
         }
     };
+    // The legend explains only columns that are there.
     let shown: Vec<Metric> = columns.all.iter().filter_map(TableColumn::metric).collect();
     let units = grouped(&shown, |a, b| a.unit() == b.unit());
     let mut text = units.into_iter().map(phrase).collect::<Vec<_>>().join("; ") + ".";
@@ -120,6 +125,7 @@ fn legend(
         let _ = write!(text, "\n{BOUNDS}");
     }
     if !columns.left_out.is_empty() {
+        // Sorted, so that the list does not depend on the order in which columns were left out.
         let headers: BTreeSet<&str> = columns.left_out.iter().map(String::as_str).collect();
         let headers = headers.into_iter().collect::<Vec<_>>().join(", ");
         let _ = write!(text, "\nNot shown here: {headers}. A wider terminal has them, and --format csv.");
@@ -141,7 +147,7 @@ mod tests {
     use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
-    /// Returns the table of results beside the references of [`sample`].
+    /// Returns the table of results with the references of [`sample`].
     fn terminal_table(results: &[CellResult], look: Look) -> String {
         super::terminal_table(results, &sample_references(), look)
     }
@@ -156,7 +162,7 @@ mod tests {
         [sample(), other]
     }
 
-    /// Makes two conditions of mechanisms of all sections.
+    /// Makes results of mechanisms of all sections under two conditions.
     fn many() -> Vec<CellResult> {
         let names =
             ["default", "linux-rto", "ebb", "cocoa", "fasor-token:preset=libcoap-2019", "tcp", "peak-hopper"];
@@ -188,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn at_every_width_no_line_is_wider_and_no_word_is_cut() {
+    fn at_every_width_no_line_of_the_table_is_too_long_and_no_word_is_cut() {
         let whole = |text: &str| -> BTreeSet<String> {
             let ends = |c: char| c.is_whitespace() || "█▏▎▍▌▋▊▉─.,;:".contains(c);
             text.split(ends).map(str::to_owned).collect()
@@ -199,9 +205,9 @@ mod tests {
             let text = terminal_table(&results, look(width));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width, "{widest} at {width}:\n{text}");
-            // The sentence on what is not shown has words of its own.
-            let (told, _) = text.split_once("\nNot shown").unwrap_or((&text, ""));
-            let cut: Vec<_> = whole(told).into_iter().filter(|word| !words.contains(word)).collect();
+            // The sentence on the hidden columns has words of its own.
+            let (explained, _) = text.split_once("\nNot shown").unwrap_or((&text, ""));
+            let cut: Vec<_> = whole(explained).into_iter().filter(|word| !words.contains(word)).collect();
             assert_eq!(cut, Vec::<String>::new(), "at {width}:\n{text}");
             let bars = text.lines().filter(|line| line.contains('█')).count();
             assert_eq!(bars, results.len(), "a bar a row: {text}");
@@ -214,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn published_mechanisms_come_first_and_the_best_of_them_before_all() {
+    fn the_table_lists_published_mechanisms_first_with_the_best_on_top() {
         let text = terminal_table(&many(), look(100));
         let first = text.split("400 clients\n").next().unwrap();
         let place = |word: &str| first.rfind(word).unwrap_or_else(|| panic!("{word}: {text}"));
@@ -236,12 +242,12 @@ mod tests {
         );
         assert!(
             text.contains("The safest choice is default: "),
-            "what wins by lock-step is no choice: {text}"
+            "a mechanism that wins by lock-step is not a choice: {text}"
         );
     }
 
     #[test]
-    fn what_the_seeds_do_not_tell_apart_has_one_place_and_one_colour() {
+    fn tied_mechanisms_have_the_same_rank_and_colour() {
         let results = [
             result("default", 1, &[20.0, 21.0, 22.0]),
             result("cocoa", 1, &[10.0, 11.0, 12.0]),
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_has_a_row() {
+    fn the_lower_bound_has_its_own_row_in_the_table() {
         let scenario = Arc::new(Scenario::load("nb-iot", &[]).unwrap());
         let trial = Trial::new(&scenario, Contender::parse("cocoa").unwrap(), 1);
         let mut results = two();
@@ -282,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_leaves_columns_out_and_says_so_but_cuts_no_name() {
+    fn a_narrow_terminal_hides_columns_with_a_remark_but_cuts_no_name() {
         let text = terminal_table(&two(), look(80));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("published"), "{text}");
@@ -292,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_has_an_end_to_reach_the_throughput_stands_in_the_place_of_the_fct() {
+    fn workloads_without_an_end_show_throughput_instead_of_the_flow_completion_time() {
         let mut endless = two();
         for run in endless.iter_mut().flat_map(|result| &mut result.runs) {
             run.fct_s.clear();
@@ -303,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_populations_of_a_mix_stand_below_the_table() {
+    fn the_populations_of_a_mix_are_listed_below_the_table() {
         let mut mix = sample();
         mix.cell.mechanism = "a+b".into();
         mix.runs = vec![mixed(1), mixed(2)];
@@ -321,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn populations_of_transfers_have_a_table_of_their_own() {
+    fn populations_with_transfers_have_their_own_table() {
         let mut mix = sample();
         mix.cell.mechanism = "a+b".into();
         mix.runs = vec![moving(1), moving(2)];
@@ -334,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn no_results_are_said_to_be_none() {
+    fn an_empty_table_says_that_there_are_no_results() {
         assert_eq!(terminal_table(&[], look(80)), "no results\n");
     }
 }

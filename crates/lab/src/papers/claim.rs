@@ -2,15 +2,15 @@
 
 use crate::papers::Published;
 
-/// The result of a paper for one mechanism under one condition.
+/// What a paper claims about one mechanism under one condition.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     /// The name of the scenario, and the settings of the condition.
     pub(super) scenario: String,
     pub(super) settings: Vec<(String, String)>,
-    /// The name of the mechanism here, which is not always that of the paper.
+    /// The name of the mechanism here, which may differ from the paper's name.
     pub(super) mechanism: String,
-    /// The number of seeds of full runs, if it is not that of the scenario.
+    /// The number of seeds of full runs, if it differs from the scenario's.
     pub(super) seeds: Option<u32>,
     pub(super) published: Published,
 }

@@ -1,4 +1,4 @@
-//! Experiments whose published result is an order of mechanisms or a ratio, and experiments without a usable result.
+//! Experiments whose published result is a ranking of mechanisms or a ratio, and experiments without a usable result.
 
 use std::collections::BTreeMap;
 
@@ -14,55 +14,58 @@ use crate::results::Metric;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
-    /// The scenario, if it is not the paper's usual one.
+    /// The scenario, if it is not the main one of the paper.
     scenario: Option<String>,
     /// Settings of the scenario that all conditions share.
     #[serde(default)]
     set: BTreeMap<String, String>,
-    /// The values of each key that is varied. Every combination is a condition.
+    /// The values of each varied key. Every combination is a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
-    /// The number of seeds of full runs, if it is not that of the scenario. It is fixed before they are made.
+    /// The number of seeds of full runs, if it differs from the scenario's. It is fixed before the runs.
     seeds: Option<u32>,
-    /// Rows of the paper that are run without a claim about them.
+    /// The mechanisms, by their names in the paper, that are run without a claim about them.
     #[serde(default)]
     mechanisms: Vec<String>,
-    /// The rows of the paper for each metric, the larger figure first.
+    /// The ranking of the paper's mechanisms for each metric, the larger value first.
     #[serde(default)]
     orders: BTreeMap<Metric, Chain>,
-    /// Further claims: more orders of a metric, ratios, and reasons.
+    /// Further claims: additional rankings of a metric, ratios, and reasons.
     #[serde(default)]
     claims: Vec<Said>,
 }
 
-/// An order or a ratio, and the likely reason if it does not hold here.
+/// A ranking or a ratio, and the likely reason if it does not hold here.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
     metric: Metric,
-    /// The order of the rows of the paper, or a ratio of two.
+    /// The ranking of the paper's mechanisms, or a ratio of two.
     says: Chain,
-    /// The likely reason if it does not hold here, in a line.
+    /// The likely reason if the claim does not hold here, in a line.
     #[serde(default)]
     why: String,
 }
 
 impl Experiment {
-    /// Returns a claim for each condition and mechanism. An order gives its mechanisms from the lowest figure to the highest.
+    /// Returns a claim for each mechanism under each condition. The mechanisms of a ranking come in the sequence from
+    /// its lowest value to its highest.
     pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
         let known = |name: &String| source.mechanism(name).map(|label| (label.to_owned(), Vec::new()));
         let mut mechanisms: Vec<(String, Vec<Order>)> =
             self.mechanisms.iter().map(known).collect::<Result<_, _>>()?;
         let short = self.orders.iter().map(|(metric, chain)| (*metric, chain, ""));
         let long = self.claims.iter().map(|said| (said.metric, &said.says, said.why.as_str()));
+        // A relation belongs to its upper mechanism. A mechanism at the end of a chain has none, but must run, too.
         for (metric, chain, why) in short.chain(long) {
             for (name, below) in chain.upwards() {
                 let name = source.mechanism(name)?;
                 let order = below
                     .map(|Ranked { relation, times, name }| {
                         let (than, why) = (source.mechanism(name)?.to_owned(), why.to_owned());
+                        // Papers without rankings have none, so it is asked for only here.
                         let allowance = source.allowance.ok_or(
-                            "source.toml has orders, and no `[allowance]` that says by what they are judged",
+                            "source.toml has orders, but not the `[allowance]` that they are judged by",
                         )?;
                         Ok::<_, String>(Order {
                             metric,
@@ -74,6 +77,7 @@ impl Experiment {
                         })
                     })
                     .transpose()?;
+                // A mechanism in several rankings runs once, with the relations of all.
                 match mechanisms.iter_mut().find(|(known, _)| known == name) {
                     Some((_, orders)) => orders.extend(order),
                     None => mechanisms.push((name.to_owned(), order.into_iter().collect())),
@@ -81,7 +85,10 @@ impl Experiment {
             }
         }
         if mechanisms.is_empty() {
-            return Err("source.toml has an experiment without orders, claims or mechanisms".to_owned());
+            return Err(
+                "an experiment in source.toml names no mechanism: give it `orders`, `claims` or `mechanisms`"
+                    .to_owned(),
+            );
         }
         let scenario = self.scenario.as_deref().unwrap_or(&source.scenario);
         let claim = |(settings, (mechanism, orders)): (&Vec<_>, &(String, Vec<Order>))| Claim {
@@ -91,6 +98,7 @@ impl Experiment {
             seeds: self.seeds,
             published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },
         };
+        // Papers state a ranking for all points of a chart, so each point is checked.
         let conditions = swept(&self.set, &self.sweep);
         Ok(conditions
             .iter()
@@ -114,7 +122,7 @@ mod tests {
     use crate::papers::tests::paper;
 
     #[test]
-    fn what_nothing_is_said_of_may_run_all_the_same() {
+    fn an_experiment_may_run_mechanisms_without_a_claim_on_them() {
         let experiment = "[[experiments]]\nmechanisms = ['plain', 'ours']\nclaims = [\n\
                           { metric = 'throughput', says = 'ours > plain' }]\n\
                           [[experiments]]\nset = { loss = '4 %' }\nmechanisms = ['ours']";
@@ -125,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_orders_and_ratios_with_a_reason_where_one_is_given() {
+    fn claims_of_a_paper_are_rankings_and_ratios_with_an_optional_reason() {
         let experiment = "[[experiments]]\norders = { jain = 'plain > ours' }\nclaims = [\n\
                           { metric = 'throughput', says = 'ours >= 2.5 plain' },\n\
                           { metric = 'mean_fct_s', says = 'ours = 0.6875 plain', why = 'w' }]";

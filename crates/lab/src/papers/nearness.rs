@@ -1,73 +1,109 @@
-//! The agreement of figures with a paper's tables: within a factor of the measured figures, or beyond it.
+//! How near published values of tables are to the measured ones: within a factor or beyond it.
 
 use std::cmp::Ordering;
 
 use coapace_sim::Luck;
 
-use super::{Compared, PaperTable, References};
-use crate::lists::grouped;
+use super::{Compared, PaperTable, References, Witness};
+use crate::lists::{distinct, grouped};
 use crate::number::significant_or_dash;
 use crate::results::CellResult;
 
-/// A figure of a table beside the measured one.
+/// A published value of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
-    /// The table that prints it.
+    /// The table with the value.
     pub table: &'a PaperTable,
-    /// The cell that it belongs to.
+    /// The results of the cell for which the value was published.
     pub result: &'a CellResult,
-    /// Both figures.
+    /// The published and the measured value.
     pub figure: Compared,
+    /// The value of an independent witness, if there is one.
+    pub witness: Option<Witness>,
 }
 
-/// A table and the agreement of its figures.
+/// A published table and how many of its values are near the measured ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearness<'a> {
-    /// The table.
+    /// The published table.
     pub table: &'a PaperTable,
-    /// The number of its figures.
+    /// The number of values in the table.
     pub figures: usize,
-    /// The number of its figures within the factor.
+    /// The number of values within the factor of the table.
     pub within: usize,
-    /// The largest factor between a published and a measured figure; `None` if one was not measured.
+    /// The largest factor between a published value and its measured one; `None` if any value was not measured.
     pub largest: Option<f64>,
 }
 
 impl Judged<'_> {
-    /// Returns whether the figure is within the factor of its table; false if it was not measured.
+    /// Returns whether the published and the measured value are within the factor of the table; false if nothing was
+    /// measured.
     pub fn within(&self) -> bool {
         self.is_within(self.figure.published)
     }
 
-    /// Returns whether a value in place of the published one is within the factor; false if the figure was not measured.
+    /// Returns whether the measured value is within the table's factor of `published`, which replaces the published
+    /// value; false if nothing was measured.
     fn is_within(&self, published: f64) -> bool {
         Compared { published, ..self.figure }.factor().is_some_and(|factor| factor <= self.table.factor)
     }
 
-    /// Returns `within` or `beyond`.
+    /// Returns `within` if the value is within the factor of its table, otherwise `beyond`.
     pub fn word(&self) -> &'static str {
         if self.within() { "within" } else { "beyond" }
     }
 
-    /// Returns the place of the published figure among means of as many of our runs as it is the mean of, from 0 to 1; `None` if
-    /// that number is not known.
+    /// Returns this comparison with another published value: the value of the witness that is nearest to the measured
+    /// one. Returns `None` without a witness, or if nothing was measured.
+    pub fn by_witness(&self) -> Option<Self> {
+        let published = self.witness?.nearest(self.figure.measured?);
+        Some(Self { figure: Compared { published, ..self.figure }, ..*self })
+    }
+
+    /// Returns two texts: the value of the witness, and the factor and verdict by this value; dashes without a witness.
+    pub fn witness_words(&self) -> [String; 2] {
+        let dash = || "–".to_owned();
+        let verdict = |own: Self| format!("{} {}", significant_or_dash(own.figure.factor(), 3), own.word());
+        [self.witness.map_or_else(dash, Witness::words), self.by_witness().map_or_else(dash, verdict)]
+    }
+
+    /// Returns whether the measured value and the witness agree against the paper: they are within the factor of each
+    /// other, and both are beyond the factor of the published value.
+    pub fn is_against_paper(&self) -> bool {
+        let published = self.figure.published;
+        // If the witness is near the paper as well, it does not speak against it.
+        let witness_is_within = |witness: Witness| {
+            let measured = Some(witness.nearest(published));
+            Self { figure: Compared { measured, ..self.figure }, ..*self }.within()
+        };
+        self.by_witness().is_some_and(|own| own.within())
+            && !self.within()
+            && !self.witness.is_some_and(witness_is_within)
+    }
+
+    /// Returns the place of the published value among random means of our runs, as a quantile from 0 to 1. Each mean is
+    /// over as many runs as the paper averaged; `None` if that number is unknown, or if the metric has no value in any
+    /// run.
     pub fn quantile(&self) -> Option<f64> {
         let published = self.figure.published;
         self.share_of_means(|mean| {
+            // A mean equal to the published value counts half, so that ties do not move the quantile.
             f64::from(u8::from(mean < published)).midpoint(u8::from(mean <= published).into())
         })
     }
 
-    /// Returns the share of means of as many of our runs as the published figure is the mean of that are within the factor of our own
-    /// figure, from 0 to 1; `None` if that number is not known. A paper that measured what we do would be within it that often.
+    /// Returns the share of random means of our runs that are within the factor of our own value, from 0 to 1. Each
+    /// mean is over as many runs as the paper averaged; `None` if that number is unknown. A paper with results like
+    /// ours would be within the factor that often.
     pub fn repeated(&self) -> Option<f64> {
         self.share_of_means(|mean| u8::from(self.is_within(mean)).into())
     }
 
-    /// Returns the average of what means of as many of our runs as the published figure is the mean of count, drawn with replacement.
-    /// Runs without the metric are left out. Returns `None` if no run has it, or if that number is not known or 0.
+    /// Returns the average of `counts` over [`DRAWS`] random means. Each mean is over as many runs as the paper
+    /// averaged, drawn with replacement from our runs with the metric. Returns `None` if there are no such runs, or if
+    /// the number of averaged runs is unknown or 0.
     ///
-    /// The draws are the same for every call.
+    /// The random draws are the same for every call.
     fn share_of_means(&self, counts: impl Fn(f64) -> f64) -> Option<f64> {
         let few = self.table.runs.filter(|runs| *runs > 0)?;
         let values: Vec<f64> =
@@ -78,25 +114,29 @@ impl Judged<'_> {
         let luck = Luck::new(1).stream("resampling");
         let mean = |draw: u32| {
             let one =
+                // Keyed by draw and place, so that every call draws the same runs.
                 |place: u32| values[luck.below(values.len() as u64, draw.into(), place.into(), 0) as usize];
             (0..few).map(one).sum::<f64>() / f64::from(few)
         };
         Some((0..DRAWS).map(mean).map(counts).sum::<f64>() / f64::from(DRAWS))
     }
 
-    /// Orders the worst first: by the factor of the figure as a multiple of that of its table.
+    /// Sorts the worst first: by the factor between the published and the measured value, divided by the factor of the
+    /// table.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.badness().total_cmp(&self.badness())
     }
 
-    /// Returns the factor as a multiple of that of the table; infinite if the figure was not measured.
+    /// Returns the factor between the published and the measured value, divided by the factor of the table; infinite if
+    /// the value was not measured.
     fn badness(&self) -> f64 {
         self.figure.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
     }
 }
 
 impl Nearness<'_> {
-    /// Returns a line: the number of figures within the factor, the largest factor, and the difference from the paper.
+    /// Returns a line: the number of values within the factor, the largest factor, and how the experiment differs from the
+    /// paper.
     pub fn words(&self) -> String {
         let Self { table, figures, within, largest } = self;
         let largest = largest.map_or_else(
@@ -108,28 +148,53 @@ impl Nearness<'_> {
     }
 }
 
-/// Returns every figure of a table among `results`, the worst first.
+/// Returns a sentence or two for each table with an independent witness: its source, how many of its values are within the
+/// factor of the measured ones, and for how many of them witness and measurement agree against the paper.
+pub fn witnesses(judged: &[Judged]) -> Vec<String> {
+    let known: Vec<Judged> = judged.iter().filter(|one| one.witness.is_some()).copied().collect();
+    let of = |table: &PaperTable| {
+        let own = || known.iter().filter(|one| one.table.title == table.title);
+        let within = own().filter(|one| one.by_witness().is_some_and(|one| one.within())).count();
+        let against = own().filter(|one| one.is_against_paper()).count();
+        let against = match against {
+            0 => String::new(),
+            1 => " For one figure the witness agrees with us and not with the paper.".to_owned(),
+            count => format!(" For {count} figures the witness agrees with us and not with the paper."),
+        };
+        let (source, count) = (&table.witness, own().count());
+        format!("Witness: {source}. {within} of its {count} values are within the factor of ours.{against}")
+    };
+    let mut tables = distinct(known.iter().map(|one| one.table));
+    // By title, because `judged` has the worst first.
+    tables.sort_by(|a, b| a.title.cmp(&b.title));
+    tables.into_iter().map(of).collect()
+}
+
+/// Returns every published value of a table among `results`, the worst first.
 pub fn judged<'a>(results: &'a [CellResult], references: &'a References) -> Vec<Judged<'a>> {
     let figures = results
         .iter()
         .flat_map(|result| references.compared(result).into_iter().map(move |figure| (result, figure)));
     let mut all: Vec<_> = figures
         .filter_map(|(result, figure)| {
-            let table = references.published(&result.cell)?.tables.get(&figure.metric)?;
-            Some(Judged { table, result, figure })
+            let published = references.published(&result.cell)?;
+            let table = published.tables.get(&figure.metric)?;
+            let witness = published.witnesses.get(&figure.metric).copied();
+            Some(Judged { table, result, figure, witness })
         })
         .collect();
     all.sort_by(Judged::worst_first);
     all
 }
 
-/// Returns the tables of these figures, by title.
+/// Returns the tables of these values, sorted by title.
 pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
     let larger = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b));
     let of = |own: Vec<&Judged<'a>>| Nearness {
         table: own[0].table,
         figures: own.len(),
         within: own.iter().filter(|one| one.within()).count(),
+        // One unmeasured value makes the largest unknown, because it may be the farthest.
         largest: own.iter().map(|one| one.figure.factor()).reduce(larger).flatten(),
     };
     let groups = grouped(judged, |a, b| a.table.title == b.table.title);
@@ -138,7 +203,7 @@ pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
     tables
 }
 
-/// The number of means that are drawn.
+/// The number of random means from which a share or a quantile is estimated.
 const DRAWS: u32 = 10_000;
 
 #[cfg(test)]
@@ -151,7 +216,9 @@ pub(crate) mod tests {
 
     /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
     pub(crate) fn printed(title: &str, factor: f64, published: f64, measured: &[f64]) -> WithPublished {
-        let table = PaperTable { title: title.into(), factor, runs: None, why: "other radios".into() };
+        let why = "other radios".to_owned();
+        let table =
+            PaperTable { title: title.into(), factor, runs: None, why, witness: "another simulator".into() };
         let runs = measured.iter().zip(1..);
         let result = CellResult {
             cell: Cell { mechanism: "a".into(), clients: 60, ..Cell::default() },
@@ -166,14 +233,14 @@ pub(crate) mod tests {
         (result, Some(published))
     }
 
-    /// Returns something of the only figure.
+    /// Returns the result of a function for the only published value.
     fn of_only<T>(result: WithPublished, of: impl Fn(Judged) -> T) -> T {
         let (results, references) = parted([result]);
         of(judged(&results, &references)[0])
     }
 
     #[test]
-    fn a_figure_is_within_a_factor_either_way_and_no_further() {
+    fn a_measured_value_is_near_a_published_one_within_a_factor_in_both_directions() {
         for (measured, within) in [(15.0, true), (15.1, false), (6.7, true), (6.6, false), (0.0, false)] {
             let result = printed("Table 1", 1.5, 10.0, &[measured]);
             assert_eq!(of_only(result, |it| it.within()), within, "{measured}");
@@ -182,7 +249,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn tables_are_counted_by_title_and_the_worst_figure_comes_first() {
+    fn near_values_are_counted_for_each_published_table_and_the_farthest_is_listed_first() {
         let (results, references) = parted([
             printed("Table 2", 1.2, 10.0, &[11.0]),
             printed("Table 1", 3.0, 10.0, &[20.0]),
@@ -199,7 +266,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_table_with_a_figure_that_was_not_measured_has_no_largest_factor() {
+    fn a_published_table_with_an_unmeasured_value_has_no_largest_factor() {
         let (results, references) =
             parted([printed("Table 1", 2.0, 10.0, &[10.0]), printed("Table 1", 2.0, 10.0, &[])]);
         let judged = judged(&results, &references);
@@ -208,20 +275,47 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn figures_without_a_table_are_not_judged() {
+    fn published_values_are_also_compared_with_a_witness_that_may_contradict_the_paper() {
+        let witnessed = |measured: f64, low, high| {
+            let mut result = printed("Table 1", 2.0, 10.0, &[measured]);
+            let witness = Witness { low, high };
+            result.1.as_mut().expect("published").witnesses.insert(Metric::Throughput, witness);
+            result
+        };
+        let words = |result| of_only(result, |it| (it.witness_words(), it.within(), it.is_against_paper()));
+        let pair = |value: &str, verdict: &str| [value.to_owned(), verdict.to_owned()];
+        assert_eq!(words(witnessed(30.0, 40.0, 50.0)), (pair("40.0–50.0", "1.33 within"), false, true));
+        assert!(!words(witnessed(30.0, 15.0, 50.0)).2, "the witness is near the paper");
+        assert_eq!(words(witnessed(15.0, 40.0, 50.0)), (pair("40.0–50.0", "2.67 beyond"), true, false));
+        assert_eq!(words(printed("Table 1", 2.0, 10.0, &[30.0])), (pair("–", "–"), false, false));
+
+        let all =
+            [witnessed(30.0, 40.0, 50.0), witnessed(15.0, 40.0, 50.0), printed("Table 1", 2.0, 10.0, &[9.0])];
+        let (results, references) = parted(all);
+        assert_eq!(
+            witnesses(&judged(&results, &references)),
+            [
+                "Witness: another simulator. 1 of its 2 values are within the factor of ours. For one figure the witness agrees with us \
+              and not with the paper."
+            ]
+        );
+    }
+
+    #[test]
+    fn published_values_outside_a_table_are_not_judged() {
         let (result, _) = printed("Table 1", 2.0, 10.0, &[10.0]);
         let published = Published::figure(Metric::Throughput, 10.0, "p");
         let (results, references) = parted([(result, Some(published))]);
         assert!(judged(&results, &references).is_empty());
     }
 
-    /// Makes a figure that is the mean of two runs, measured as 0 and 1: means of two are 0, 1/2 and 1 with the probabilities 1/4,
-    /// 1/2 and 1/4.
+    /// Makes a published value that is the mean of two runs, measured as 0 and 1: means of two are 0, 1/2 and 1 with the
+    /// probabilities 1/4, 1/2 and 1/4.
     fn mean_of_two(published: f64, factor: f64) -> WithPublished {
         of_two(published, factor, &[0.0, 1.0])
     }
 
-    /// Makes a figure that is the mean of two runs, with measured throughputs.
+    /// Makes a published value that is the mean of two runs, with measured throughputs.
     fn of_two(published: f64, factor: f64, measured: &[f64]) -> WithPublished {
         let mut result = printed("Table 1", factor, published, measured);
         let tables = &mut result.1.as_mut().expect("published").tables;
@@ -229,11 +323,11 @@ pub(crate) mod tests {
         result
     }
 
-    /// Four standard deviations of the share of 10,000 draws.
+    /// Four standard deviations of a share among 10,000 random draws.
     const CHANCE: f64 = 0.02;
 
     #[test]
-    fn a_figure_has_the_quantile_that_means_of_as_few_runs_have() {
+    fn a_published_mean_of_few_runs_has_its_quantile_among_our_means_of_as_many_runs() {
         for (published, expected) in
             [(-1.0, 0.0), (0.0, 0.125), (0.4, 0.25), (0.5, 0.5), (0.6, 0.75), (2.0, 1.0)]
         {
@@ -247,7 +341,13 @@ pub(crate) mod tests {
         );
         assert_eq!(of_only(of_two(1.0, 1.5, &[]), |it| it.quantile()), None, "nothing was measured");
         let mut unmeasured = mean_of_two(1.0, 1.5);
-        let table = PaperTable { title: "Table 1".into(), factor: 1.5, runs: Some(2), why: String::new() };
+        let table = PaperTable {
+            title: "Table 1".into(),
+            factor: 1.5,
+            runs: Some(2),
+            why: String::new(),
+            witness: String::new(),
+        };
         unmeasured.1 = Some(Published {
             tables: [(Metric::SettlingTime, table)].into(),
             ..Published::figure(Metric::SettlingTime, 1.0, "p")
@@ -256,7 +356,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn means_of_as_few_runs_are_within_the_factor_as_often_as_chance_has_it() {
+    fn our_own_means_of_few_runs_show_how_often_chance_stays_within_the_factor() {
         for (factor, expected) in [(1.5, 0.5), (2.0, 0.75)] {
             let repeated = of_only(mean_of_two(9.0, factor), |it| it.repeated()).unwrap();
             assert!((repeated - expected).abs() < CHANCE, "{factor}: {repeated}");

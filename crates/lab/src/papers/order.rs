@@ -1,4 +1,4 @@
-//! Published orders of mechanisms, and ratios.
+//! Published rankings of mechanisms, and ratios.
 
 use std::fmt;
 
@@ -7,47 +7,48 @@ use serde::{Deserialize, Serialize};
 use crate::lists::repeated;
 use crate::results::Metric;
 
-/// A published relation of one mechanism's figure to that of another under the same conditions.
+/// A published relation between the values of two mechanisms under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The metric.
     pub metric: Metric,
-    /// The relation of the figure to the other.
+    /// The relation of this mechanism's value to the other's.
     pub relation: Relation,
-    /// The published ratio with `=`; otherwise a factor of the other figure before both are compared.
+    /// The factor that multiplies the other mechanism's value before both values are compared; with `=`, the published
+    /// ratio. `None` counts as 1.
     pub times: Option<f64>,
     /// The other mechanism.
     pub than: String,
-    /// The likely reason if it does not hold here, in a line; empty if none is known.
+    /// The likely reason if the relation does not hold here, in a line; empty if none is known.
     pub why: String,
     /// The deviations that count as agreement.
     pub allowance: RatioAllowance,
 }
 
-/// The deviations of a measured ratio from the published relation that count as agreement. The paper's file states them.
+/// The deviations of a measured ratio from the published relation that count as agreement. The paper's file specifies them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatioAllowance {
-    /// The share by which a figure may be smaller that is said to be not smaller: 0.05 for 5 %.
+    /// How much smaller a value may be although it is claimed to be "not smaller", as a fraction: 0.05 for 5 %.
     pub margin: f64,
-    /// The share by which a ratio may differ from the published one, as a factor either way: with 0.25 a ratio of 2 may be
-    /// 1.6 to 2.5.
+    /// How much a ratio may differ from the published one, as a factor in both directions: with 0.25 a ratio of 2 may be 1.6 to
+    /// 2.5.
     pub tolerance: f64,
 }
 
-/// The relation of one figure to another.
+/// The relation of one mechanism's value to another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relation {
-    /// The figure is larger.
+    /// The value is larger.
     Above,
-    /// The figure is not smaller.
+    /// The value is not smaller.
     NotBelow,
-    /// The figure is so many times the other.
+    /// The value is [`Order::times`] times the other.
     Times,
 }
 
 impl Order {
-    /// Returns the relation and the other mechanism, such as `≥ 2.5 default`.
+    /// Returns the relation and the other mechanism as text, such as `≥ 2.5 default`.
     pub fn words(&self) -> String {
         let times = self.times.map_or_else(String::new, |times| format!(" {times}"));
         format!("{}{times} {}", self.relation, self.than)
@@ -55,7 +56,7 @@ impl Order {
 }
 
 impl Relation {
-    /// Returns the sign of the relation in files.
+    /// Returns the sign of the relation as written in files.
     pub(crate) const fn sign(self) -> &'static str {
         match self {
             Self::Above => ">",
@@ -71,21 +72,21 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Several mechanisms in order, such as `cocoa-i >= cocoa > default`; with a factor, such as `rtt-coap >= 2.5 default`; or a
-/// ratio, such as `gst-coap = 0.69 default`.
+/// Several mechanisms in a ranking, such as `cocoa-i >= cocoa > default`; with a factor, such as `rtt-coap >= 2.5 default`; or
+/// a ratio, such as `gst-coap = 0.69 default`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Chain {
     /// The first mechanism.
     pub first: String,
-    /// The other mechanisms, each with the relation of the one before to it.
+    /// The other mechanisms, each with the relation of the previous one to it.
     pub rest: Vec<Ranked>,
 }
 
-/// A mechanism of a [`Chain`] and the relation of the one before to it.
+/// A mechanism of a [`Chain`] and the relation of the previous one to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// The relation of the mechanism before to this one.
+    /// The relation of the previous mechanism to this one.
     pub relation: Relation,
     /// The ratio or factor, like [`Order::times`].
     pub times: Option<f64>,
@@ -94,7 +95,8 @@ pub struct Ranked {
 }
 
 impl Chain {
-    /// Returns the mechanisms from the last to the first, each with its relation to the one that follows it in the text.
+    /// Returns the mechanisms from the last to the first. Each comes with the next mechanism in the text and its
+    /// relation to that one; `None` for the last mechanism.
     pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Ranked>)> {
         let below = self.rest.iter().rev().map(Some);
         self.names().rev().zip([None].into_iter().chain(below))
@@ -108,12 +110,13 @@ impl Chain {
 impl TryFrom<String> for Chain {
     type Error = String;
 
-    /// Reads names with `>`, `>=` or `=` between them, and optionally a number before a name.
+    /// Parses names separated by `>`, `>=` or `=`, with an optional number before a name.
     fn try_from(text: String) -> Result<Self, String> {
         let told = |problem: &str| format!("the order `{text}` {problem}");
         let (first, mut left) = upto_relation(&text);
         let first = name(first).map_err(&told)?;
         let mut rest = Vec::new();
+        // The rest begins with the sign at which `upto_relation` stopped.
         while !left.is_empty() {
             let (relation, after) = relation(left).map_err(&told)?;
             let (part, after) = upto_relation(after);
@@ -131,30 +134,33 @@ impl TryFrom<String> for Chain {
     }
 }
 
-/// Splits the text before the next relation.
+/// Splits `text` into the part before its first relation and the rest, which is empty without a relation.
 fn upto_relation(text: &str) -> (&str, &str) {
+    // `<` is not accepted, but ends a name, so that the error is about the relation.
     text.split_at(text.find(['>', '=', '<']).unwrap_or(text.len()))
 }
 
-/// Returns the relation at the beginning of `text`, and the rest.
+/// Returns the relation at the beginning of `text`, and the remaining text.
 fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
+    // `>=` before `>`, with which it begins.
     [(">=", Relation::NotBelow), (">", Relation::Above), ("=", Relation::Times)]
         .into_iter()
         .find_map(|(sign, relation)| Some((relation, text.strip_prefix(sign)?)))
-        .ok_or("is not of names with `>`, `>=` or `=` between them")
+        .ok_or("must be names with `>`, `>=` or `=` between them")
 }
 
 fn ranked(relation: Relation, part: &str) -> Result<Ranked, &'static str> {
+    // Names have no blanks, so a word before a blank must be the number.
     let (times, rest) = match part.trim().split_once(char::is_whitespace) {
         Some((number, rest)) => {
             let times = number.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
-            (Some(times.ok_or("has something else than a number above 0 before a mechanism")?), rest)
+            (Some(times.ok_or("must have a number above 0, or nothing, before a mechanism")?), rest)
         }
         None => (None, part),
     };
     match (relation, times) {
         (Relation::Times, None) => Err("lacks the number after its `=`"),
-        (Relation::Times, Some(1.0)) => Err("says with `= 1` nothing of who is above"),
+        (Relation::Times, Some(1.0)) => Err("must not have the ratio 1, which puts neither mechanism first"),
         _ => Ok(Ranked { relation, times, name: name(rest)? }),
     }
 }
@@ -178,7 +184,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_chain_is_read_as_its_neighbours() {
+    fn a_chain_of_mechanisms_is_read_as_comparisons_of_neighbours() {
         let ranked = |relation, name: &str| Ranked { relation, times: None, name: name.to_owned() };
         let chain = chain("cocoa-i >= cocoa>default");
         let (above, not_below) = (ranked(Relation::Above, "default"), ranked(Relation::NotBelow, "cocoa"));
@@ -187,7 +193,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_number_stands_before_the_mechanism_that_it_multiplies() {
+    fn a_ratio_in_a_published_ranking_multiplies_the_mechanism_after_it() {
         for (text, relation, times) in [
             ("a = 0.6875 b", Relation::Times, Some(0.6875)),
             ("a>=2.5 b", Relation::NotBelow, Some(2.5)),
@@ -199,23 +205,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_bad_order_is_refused() {
+    fn an_invalid_published_ranking_is_refused() {
         for (text, problem) in [
             ("", "lacks a mechanism"),
             ("cocoa", "needs two mechanisms"),
             ("cocoa >", "lacks a mechanism"),
             ("> cocoa", "lacks a mechanism"),
             ("a >> b", "lacks a mechanism"),
-            ("a < b", "is not of names with `>`, `>=` or `=` between them"),
-            ("a > b < c", "is not of names with `>`, `>=` or `=` between them"),
+            ("a < b", "must be names with `>`, `>=` or `=` between them"),
+            ("a > b < c", "must be names with `>`, `>=` or `=` between them"),
             ("a => b", "lacks the number after its `=`"),
             ("a >== b", "lacks a mechanism"),
             ("a > b > a", "names `a` twice"),
             ("a b > c", "has two words for a mechanism"),
             ("a = b", "lacks the number after its `=`"),
-            ("a = 1 b", "says with `= 1` nothing of who is above"),
-            ("a > -2 b", "has something else than a number above 0 before a mechanism"),
-            ("a > inf b", "has something else than a number above 0 before a mechanism"),
+            ("a = 1 b", "must not have the ratio 1, which puts neither mechanism first"),
+            ("a > -2 b", "must have a number above 0, or nothing, before a mechanism"),
+            ("a > inf b", "must have a number above 0, or nothing, before a mechanism"),
             ("a = 2 ", "lacks the number after its `=`"),
         ] {
             let error = Chain::try_from(text.to_owned()).unwrap_err();

@@ -1,16 +1,16 @@
-//! The outcome of a published order: whether the seeds show it, refute it, or do neither.
+//! The outcome of a published ranking: whether the seeds confirm it, refute it, or neither.
 
 use super::{Order, Relation};
 use crate::results::FigureRatio;
 
-/// The outcome of a published order. The worst comes first.
+/// The outcome of a published ranking. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderOutcome {
-    /// The seeds show the contrary, or a ratio far from the published one.
+    /// The seeds confirm the reverse of the claim, or a ratio far from the published one.
     NotHeld,
-    /// The seeds show neither: the interval is too wide, or nothing could be measured.
+    /// The seeds confirm neither the claim nor its reverse: the interval is too wide, or nothing could be measured.
     Inconclusive,
-    /// The seeds show what was published.
+    /// The seeds confirm the published claim.
     Held,
 }
 
@@ -28,28 +28,32 @@ impl OrderOutcome {
     }
 }
 
-/// The largest number of seeds that is told. More are as good as endless.
+/// The largest number of seeds that is reported as enough to decide a ranking.
 const MOST_SEEDS: f64 = 1e4;
 
 impl Order {
-    /// Returns the outcome of the order, whose measured ratio is `ratio`. Without a confidence interval it is inconclusive.
-    /// `printed` is the ratio of the figures that the paper prints for both mechanisms, if it does.
+    /// Returns the outcome of the ranking for the measured `ratio`; inconclusive if it has no confidence interval.
+    /// `printed` is the ratio of the values that the paper prints for both mechanisms, if it does.
     ///
     /// * `>` holds if the whole interval is above 1.
     /// * `≥` holds if the whole interval is above 1 less [the margin](super::RatioAllowance::margin).
-    /// * Neither of them holds if its contrary does: `a > b` if `b ≥ a` holds, and `a ≥ b` if `b > a` holds.
-    /// * `=` does not hold if the interval misses the published ratio with its [tolerance](super::RatioAllowance::tolerance), or if
-    ///   the contrary of the published direction holds: a mechanism that is said to have 0.8 of another has not less by the margin.
-    ///   It holds if the interval is on the same side of 1, and no wider than the tolerance.
+    /// * `>` and `≥` do not hold if the interval confirms the reverse: `a > b` if `b ≥ a` holds, and `a ≥ b` if `b > a`
+    ///   holds.
+    /// * `=` does not hold if the interval misses the published ratio with its
+    ///   [tolerance](super::RatioAllowance::tolerance), or if the interval confirms the reverse: all of it is on the
+    ///   other side of 1, or on the published side by at most the margin. Otherwise `=` holds if the whole interval is
+    ///   on the published side of 1, and not wider than the tolerance.
     ///
-    /// With `>` and `≥` a published factor stands in the place of 1. Where the paper prints a difference of less than the margin,
-    /// the contrary has no margin. An interval may show both an order within its margin and its contrary: `≥` and `>` hold then.
+    /// With `>` and `≥`, a published factor replaces 1. If the values that the paper prints differ by less than the
+    /// margin, the reverse is tested without a margin. If an interval confirms both the ranking and its reverse, the
+    /// ranking holds.
     pub(super) fn outcome(&self, ratio: Option<FigureRatio>, printed: Option<f64>) -> OrderOutcome {
         let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else {
             return OrderOutcome::Inconclusive;
         };
         let limit = self.limit(printed);
         match self.relation {
+            // First: an interval above the bound may still be below the limit, and the ranking then holds.
             Relation::Above | Relation::NotBelow if low > self.bound() => OrderOutcome::Held,
             Relation::Above | Relation::NotBelow if high <= limit => OrderOutcome::NotHeld,
             Relation::Above | Relation::NotBelow => OrderOutcome::Inconclusive,
@@ -60,6 +64,7 @@ impl Order {
                 if contrary || high < least || low > most {
                     OrderOutcome::NotHeld
                 } else if same_side && high / low <= most / least {
+                    // Widths are compared as ratios, because the interval is one of logarithms.
                     OrderOutcome::Held
                 } else {
                     OrderOutcome::Inconclusive
@@ -68,8 +73,8 @@ impl Order {
         }
     }
 
-    /// Returns the published direction, `more` or `less`, if an interval that refutes the order has at most the margin of it, and
-    /// does not lie on the other side of 1 as a whole.
+    /// Returns the published direction, `more` or `less`, if an interval that refutes the ranking still reaches to this
+    /// side of 1, by at most the margin. Returns `None` if it does not, and always for `≥`.
     pub(super) fn negligible(&self, ratio: FigureRatio) -> Option<&'static str> {
         let (low, high) = ratio.interval?;
         match self.relation {
@@ -80,8 +85,8 @@ impl Order {
         }
     }
 
-    /// Returns the number of seeds that would decide an order which `seeds` seeds do not, if the ratio stays and its interval
-    /// shrinks with the root of the number; `None` if that cannot be told, or is beyond ten thousand.
+    /// Returns the number of seeds that would decide a ranking that is inconclusive with `seeds` seeds, if the ratio stays and
+    /// its interval shrinks with the square root of their number; `None` if unknown, or above ten thousand.
     pub(super) fn deciding_seeds(
         &self,
         ratio: FigureRatio,
@@ -100,23 +105,28 @@ impl Order {
                 let (least, most) = self.band();
                 let (same_side, contrary) =
                     if self.bound() < 1.0 { (below(1.0), above(limit)) } else { (above(1.0), below(limit)) };
+                // A ratio holds only if both are met: the side of 1, and the width of the tolerance.
                 vec![same_side.min((most / least).ln() / 2.0), contrary, below(least), above(most)]
             }
         };
+        // 0 if the ratio points nowhere. The number is then infinite, and not reported.
         let allowed = ways.into_iter().fold(0.0, f64::max);
+        // A half-width shrinks with the square root of the seeds, so seeds grow with its square.
         let needed = seeds as f64 * ((high / low).ln() / 2.0 / allowed).powi(2);
         #[allow(clippy::cast_sign_loss)]
         (needed <= MOST_SEEDS).then(|| needed.ceil() as u64)
     }
 
-    /// Returns the ratio that was published, or that the measured one must exceed.
+    /// Returns the ratio that the measured one must exceed with `>` or `≥`; with `=`, the published ratio.
     pub(super) fn bound(&self) -> f64 {
         let times = self.times.unwrap_or(1.0);
         if self.relation == Relation::NotBelow { times * (1.0 - self.allowance.margin) } else { times }
     }
 
-    /// Returns the ratio beyond which the whole interval shows the contrary.
+    /// Returns the ratio that refutes the ranking: if the whole interval falls short of it in the published direction,
+    /// the seeds confirm the reverse.
     fn limit(&self, printed: Option<f64>) -> f64 {
+        // `a > b` is refuted by `b ≥ a`, whose margin turned over is 1/(1 − margin).
         let (times, widest) = (self.times.unwrap_or(1.0), 1.0 / (1.0 - self.allowance.margin));
         let margin = |difference: f64| if difference < widest { 1.0 } else { widest };
         match self.relation {
@@ -127,7 +137,7 @@ impl Order {
         }
     }
 
-    /// Returns the least and the largest ratio within the tolerance of the published one.
+    /// Returns the smallest and largest ratio within the tolerance of the published one.
     fn band(&self) -> (f64, f64) {
         let (times, factor) = (self.times.unwrap_or(1.0), 1.0 + self.allowance.tolerance);
         (times / factor, times * factor)
@@ -158,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn above_needs_the_whole_interval_on_its_side() {
+    fn a_published_greater_than_holds_if_the_whole_interval_is_above_1() {
         let rows = [(1.01, 1.2, Held), (0.99, 1.2, Inconclusive), (0.8, 1.0, NotHeld), (1.0, 1.0, NotHeld)];
         check(&order(Relation::Above, None), &rows);
         let rows = [(2.6, 3.0, Held), (2.4, 3.0, Inconclusive), (1.5, 2.5, NotHeld)];
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn above_does_not_hold_where_at_most_the_margin_is_left_of_it() {
+    fn a_published_greater_than_is_refuted_if_the_interval_leaves_at_most_the_margin() {
         let above = order(Relation::Above, None);
         check(
             &above,
@@ -182,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn not_below_holds_within_the_margin_and_not_for_lack_of_power() {
+    fn a_published_not_less_holds_within_the_margin_but_not_with_a_wide_interval() {
         let rows = [
             (0.96, 0.99, Held),
             (0.94, 1.5, Inconclusive),
@@ -196,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_refuted_where_its_contrary_holds() {
+    fn a_published_ranking_is_refuted_if_its_reverse_holds() {
         let (above, not_below) = (order(Relation::Above, None), order(Relation::NotBelow, None));
         for (low, high) in
             [(0.5, 0.7), (0.9, 0.98), (0.9, 1.03), (0.97, 1.2), (0.8, 1.3), (1.02, 1.04), (1.1, 1.3)]
@@ -211,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_needs_its_side_of_1_its_size_and_an_interval_that_says_something() {
+    fn a_published_ratio_holds_if_side_size_and_width_of_the_interval_agree() {
         let rows = [
             (3.0, 3.2, Held),
             (2.7, 2.9, Held),
@@ -228,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_does_not_hold_where_at_most_the_margin_is_left_of_it() {
+    fn a_published_ratio_is_refuted_if_the_interval_leaves_at_most_the_margin() {
         let rows =
             [(0.96, 1.03, NotHeld), (0.96, 0.99, NotHeld), (0.94, 1.03, Inconclusive), (0.9, 0.98, Held)];
         check(&order(Relation::Times, Some(0.85)), &rows);
@@ -246,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_interval_nothing_is_decided() {
+    fn a_published_ranking_is_inconclusive_without_an_interval() {
         for relation in [Relation::Above, Relation::NotBelow, Relation::Times] {
             let order = order(relation, Some(2.0));
             assert_eq!(order.outcome(None, None), Inconclusive);
@@ -254,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Makes a ratio by the logarithms of its mean and of the half-width of its interval.
+    /// Makes a ratio from the logarithms of its mean and of the half-width of its interval.
     fn around(mean: f64, half: f64) -> FigureRatio {
         FigureRatio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
     }
@@ -267,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn four_times_the_seeds_halve_an_interval() {
+    fn the_estimate_of_seeds_assumes_that_four_times_as_many_halve_the_interval() {
         let above = order(Relation::Above, None);
         // The interval is twice as wide as the distance from 1.
         check_seeds(&above, around(0.1, 0.2), 40);
@@ -284,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_of_less_than_the_margin_decide_every_order() {
+    fn an_interval_narrower_than_the_margin_decides_every_published_ranking() {
         for mean in -30..=30 {
             let narrow = Some(around(f64::from(mean) / 400.0, 0.025));
             for relation in [Relation::Above, Relation::NotBelow] {

@@ -1,4 +1,4 @@
-//! The values that results are compared with: published ones, and bounds.
+//! The published values and bounds that results are compared with.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,28 @@ use super::{Compared, PAPERS, Published};
 use crate::experiment::Trial;
 use crate::results::{Bound, Cell, CellResult, Metric, bounds};
 
-/// The published results and the bounds of some cells. A live cell has the same as the simulated one. They can be serialised, and
-/// travel so beside the results.
+/// The published results and the bounds of some cells, which are the same for live and for simulated runs. They can be
+/// serialised and sent with the results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct References(BTreeMap<String, ConditionReferences>);
 
-/// The values that belong to one scenario.
+/// The published results and bounds of one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ConditionReferences {
     bounds: Vec<Bound>,
-    /// The published results of each mechanism.
+    /// The published results for each mechanism.
     published: BTreeMap<String, Published>,
 }
 
-/// Returns the name and the hash of the scenario of a cell.
+/// Returns the name and the hash of a cell's scenario, which identify it.
 fn key(cell: &Cell) -> String {
     format!("{} {}", cell.scenario, cell.scenario_hash)
 }
 
 impl References {
-    /// Returns the values for the cells of these trials, from every paper.
+    /// Returns the references of the cells of these trials, from every paper.
     pub fn of(trials: &[Trial]) -> Self {
+        // A paper with an error has no claims here. `coapace reproduce` reports the error.
         let claims = PAPERS.iter().filter_map(|paper| paper.claims(&paper.source().ok()?).ok());
         let claims: Vec<Vec<Claim>> = claims.collect();
         let mut all = Self::default();
@@ -43,6 +44,7 @@ impl References {
     /// Adds the bounds of the cell of a trial, and its published results if there are any.
     pub(super) fn add(&mut self, trial: &Trial, published: Option<Published>) {
         let cell = trial.cell();
+        // The trials of a scenario share its bounds.
         let own = self.0.entry(key(&cell)).or_insert_with(|| ConditionReferences {
             bounds: bounds(&trial.scenario),
             ..ConditionReferences::default()
@@ -50,17 +52,17 @@ impl References {
         own.published.extend(published.map(|published| (cell.mechanism, published)));
     }
 
-    /// Adds the published results of a cell, in place of those that it had.
+    /// Sets the published results of a cell, and replaces earlier ones.
     pub fn publish(&mut self, cell: &Cell, published: Published) {
         self.0.entry(key(cell)).or_default().published.insert(cell.mechanism.clone(), published);
     }
 
-    /// Returns the published figures and orders of a cell, if there are any.
+    /// Returns the published values and rankings of a cell, if there are any.
     pub fn published(&self, cell: &Cell) -> Option<&Published> {
         self.0.get(&key(cell))?.published.get(&cell.mechanism)
     }
 
-    /// Returns the bounds of a cell that follow from its scenario alone; empty if none are known.
+    /// Returns the bounds of a cell that follow from its scenario; empty if none are known.
     pub fn bounds(&self, cell: &Cell) -> &[Bound] {
         self.0.get(&key(cell)).map_or(&[], |own| &own.bounds)
     }
@@ -70,43 +72,44 @@ impl References {
         self.0.values().flat_map(|own| own.published.values())
     }
 
-    /// Returns the published figure of a metric, if there is one.
+    /// Returns the published value of a metric, if there is one.
     pub fn figure(&self, cell: &Cell, metric: Metric) -> Option<f64> {
         self.published(cell)?.get(metric)
     }
 
-    /// Returns every published figure beside the measured one.
+    /// Returns every published value beside the measured one.
     pub fn compared(&self, result: &CellResult) -> Vec<Compared> {
         let published = self.published(&result.cell);
         published.map_or_else(Vec::new, |published| published.compared(&result.summary()).collect())
     }
 
-    /// Returns the published figures outside of tables with a factor, beside the measured ones.
+    /// Returns the published values that are not judged by the factor of a table, each beside the measured one.
     pub fn plain(&self, result: &CellResult) -> Vec<Compared> {
         let Some(published) = self.published(&result.cell) else { return Vec::new() };
         let is_plain = |figure: &Compared| !published.tables.contains_key(&figure.metric);
         published.compared(&result.summary()).filter(is_plain).collect()
     }
 
-    /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,
-    /// positive if it is larger. Among several figures the worst counts.
+    /// Returns the relative error of the measured value: its difference from the published one, as a fraction of the latter,
+    /// positive if it is larger. Of several values the largest error counts.
     pub fn relative_error(&self, result: &CellResult) -> Option<f64> {
         self.published(&result.cell)?.relative_error(&result.summary())
     }
 
-    /// Sorts results by their relative errors: the largest comes first, and those that could not be measured before all others.
+    /// Sorts results by their relative errors: unmeasured ones first, then the largest errors.
     pub fn sort_worst_first(&self, results: &mut [CellResult]) {
         let error = |result: &CellResult| self.relative_error(result).map_or(f64::INFINITY, f64::abs);
         results.sort_by(|a, b| error(b).total_cmp(&error(a)));
     }
 }
 
-/// Returns the published results of the mechanism of a trial in a scenario that runs alike, from the first paper that has any. `claims`
-/// has the claims of each paper.
+/// Returns the published results for a trial, from the first paper that has any for its mechanism in an equal scenario.
+/// `claims` has the claims of each paper.
 fn published_for(claims: &[Vec<Claim>], trial: &Trial) -> Option<Published> {
     let scenario = &trial.scenario;
     let is_alike = |claim: &&Claim| {
         let knob = |(knob, value): &(String, String)| scenario.knob(knob).is_none_or(|own| own == value);
+        // The cheap comparisons first, because loading a scenario takes milliseconds.
         claim.mechanism == trial.contender.label
             && claim.scenario == scenario.name
             && claim.settings.iter().all(knob)
@@ -115,6 +118,7 @@ fn published_for(claims: &[Vec<Claim>], trial: &Trial) -> Option<Published> {
     };
     claims.iter().find_map(|claims| {
         let own = claims.iter().filter(is_alike).map(|claim| claim.published.clone());
+        // A cell may have several claims, such as its values and a ranking.
         own.reduce(|mut all, published| {
             all.extend(published);
             all
@@ -138,10 +142,10 @@ pub(crate) mod tests {
         references
     }
 
-    /// A result, and the published results of its cell.
+    /// A result with the published results of its cell.
     pub(crate) type WithPublished = (CellResult, Option<Published>);
 
-    /// Parts results from the published ones. Each result has a scenario of its own, by its hash.
+    /// Separates results from the published ones. Each result gets its own scenario, by its hash.
     pub(crate) fn parted(all: impl IntoIterator<Item = WithPublished>) -> (Vec<CellResult>, References) {
         let mut references = References::default();
         let part = |((mut result, published), place): (WithPublished, u64)| {
@@ -155,7 +159,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whatever_is_published_is_found_for_a_scenario_that_runs_alike() {
+    fn published_values_are_found_for_every_scenario_with_equal_runs() {
         for paper in PAPERS {
             assert_eq!(paper.source().unwrap().key, paper.key);
             // Quick runs may be shorter than the published ones, so they are left out.
@@ -168,7 +172,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_figure_is_found_for_the_scenario_it_was_published_for_and_for_no_other() {
+    fn a_published_value_is_found_only_for_its_own_scenario() {
         let load = |extra: &[(&str, &str)]| {
             let base = [("clients", "100"), ("buffer", "2500")];
             let settings: Vec<_> = base
@@ -191,13 +195,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_relative_error_is_a_fraction_of_the_published_figure() {
+    fn the_relative_error_is_a_fraction_of_the_published_value() {
         let error = sample_references().relative_error(&sample());
         assert!((error.unwrap() - (37.75 / 40.0 - 1.0)).abs() < 1e-12);
     }
 
     #[test]
-    fn of_several_figures_the_one_that_is_met_worst_is_returned() {
+    fn of_several_published_values_the_one_with_the_largest_error_is_returned() {
         let (result, mut references) = (sample(), sample_references());
         let mut publish = |metric, value| {
             let mut published = references.published(&result.cell).cloned().unwrap_or_default();

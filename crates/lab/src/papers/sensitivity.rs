@@ -1,5 +1,5 @@
-//! The conditions that a paper leaves open, varied one at a time and in pairs: how many of its figures and orders are met under
-//! each. This shows what the publication determines.
+//! The conditions that a paper does not state, varied one at a time and in pairs: how many of its values and rankings are
+//! confirmed under each variant. This shows what the publication determines.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,53 +13,53 @@ use crate::experiment::Trial;
 use crate::results::CellResult;
 use coapace_run::Observe;
 
-/// A condition that the paper does not print.
+/// A condition that the paper does not state.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenCondition {
     /// The condition in words.
     condition: String,
-    /// The value that all other runs have, in words.
+    /// The value used in all other runs, in words.
     chosen: String,
-    /// Other plausible values.
+    /// Other plausible values of the condition.
     others: Vec<OpenValue>,
 }
 
-/// A value of an open condition.
+/// A value of an unstated condition.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpenValue {
     /// The value in words.
     value: String,
-    /// The scenario that it concerns; `None` for all.
+    /// The scenario that the value applies to; `None` for all.
     scenario: Option<String>,
     /// Limits the condition to claims whose settings match: for each key, one of the listed values. An empty string matches a
     /// claim without that key.
     #[serde(default)]
     only: BTreeMap<String, Vec<String>>,
-    /// The settings that make the value.
+    /// The settings of the scenario that give the condition this value.
     #[serde(default)]
     set: BTreeMap<String, String>,
-    /// The mechanisms that make the value, by the row of the paper.
+    /// The mechanisms to run under this value, by the names in the paper that they replace.
     #[serde(default)]
     mechanisms: BTreeMap<String, String>,
 }
 
-/// The trials of a paper under all values of its open conditions.
+/// The trials of a paper under all values of its unstated conditions.
 #[derive(Clone, Debug)]
 pub struct SensitivityPlan {
-    /// The trials, each once, however many variants it serves.
+    /// The trials, each once, even if several variants use it.
     pub trials: Vec<Trial>,
     values: Vec<VariedValue>,
     chosen: Vec<(String, String)>,
     variants: Vec<PlanVariant>,
 }
 
-/// The conditions as chosen, or but for a pair of values like in [`Sensitivity::scores`]; with the number of the trial and what was
-/// published, for each cell.
+/// A variant of the conditions: the indices of two other values as in [`Sensitivity::scores`], `None` for the chosen
+/// values; and for each cell the index of its trial and the published results.
 type PlanVariant = (Option<(usize, usize)>, Vec<(usize, Published)>);
 
-/// A value of an open condition, other than the chosen one.
+/// A value of an unstated condition, other than the chosen one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariedValue {
     /// The condition in words.
@@ -68,38 +68,38 @@ pub struct VariedValue {
     pub value: String,
 }
 
-/// The figures and the orders that are met under one variant of the conditions.
+/// How many published values and rankings are confirmed under one variant of the conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SensitivityScore {
-    /// The published figures that are met, and all of them. A figure is met within the factor of its table; without a table,
-    /// within 5 %.
+    /// The number of confirmed values, and of all published values. A value is confirmed within the factor of its table, or
+    /// without a table within 5 %.
     pub figures: (usize, usize),
-    /// The orders and ratios that hold, and all of them.
+    /// The number of rankings and ratios that hold, and of all of them.
     pub orders: (usize, usize),
-    /// The orders and ratios that are inconclusive.
+    /// The number of rankings and ratios that are inconclusive.
     pub inconclusive: usize,
 }
 
-/// The score of every variant.
+/// The scores of a paper under every variant of its unstated conditions.
 #[derive(Clone, Debug)]
 pub struct Sensitivity {
-    /// The conditions that are varied, with the value chosen for all other runs.
+    /// The conditions that are varied, each with the value that all other runs have.
     pub chosen: Vec<(String, String)>,
-    /// The other values, in the order of the paper's file.
+    /// The values to try besides the chosen one, in the sequence of the paper's file.
     pub values: Vec<VariedValue>,
     /// The score under the chosen values.
     pub base: SensitivityScore,
-    /// The scores, by two numbers of values. Equal numbers stand for that value alone. Two values of the same condition have
-    /// none.
+    /// The scores, by the indices of two of the [values](Self::values). Two equal indices mean that value alone. Two
+    /// values of the same condition exclude each other and have no score.
     pub scores: BTreeMap<(usize, usize), SensitivityScore>,
 }
 
 impl Paper {
-    /// Returns the trials of the paper under the chosen conditions, under each other value of an open condition, and under each
-    /// pair of such values.
+    /// Returns the trials of the paper under the chosen conditions, under each other value of an unstated condition, and under
+    /// each pair of such values.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with the paper's folder, or that it names no open condition.
+    /// Returns one line that describes the error in the paper's folder, or says that it lists no unstated condition.
     pub fn sensitivity(&self, quick: bool) -> Result<SensitivityPlan, String> {
         let source = self.source()?;
         if source.open.is_empty() {
@@ -109,6 +109,8 @@ impl Paper {
         let values: Vec<(usize, &OpenValue)> = (source.open.iter().enumerate())
             .flat_map(|(condition, open)| open.others.iter().map(move |value| (condition, value)))
             .collect();
+        // A pair of equal indices is a single value, so one loop covers single values and pairs. Two values of one condition
+        // exclude each other.
         let pairs =
             (0..values.len()).flat_map(|first| (first..values.len()).map(move |second| (first, second)));
         let varied = pairs.filter(|&(first, second)| first == second || values[first].0 != values[second].0);
@@ -123,6 +125,7 @@ impl Paper {
             chosen: source.open.iter().map(|open| (open.condition.clone(), open.chosen.clone())).collect(),
             variants: Vec::new(),
         };
+        // Most variants leave most cells as they are, so equal cells run once.
         let mut places = BTreeMap::new();
         for pair in [None].into_iter().chain(varied.map(Some)) {
             let mut claims = claims.clone();
@@ -135,6 +138,7 @@ impl Paper {
                 let place = match places.entry((hash, trial.contender.label.clone())) {
                     Entry::Occupied(place) => *place.get(),
                     Entry::Vacant(place) => {
+                        // Variants are many, and no chart shows their series.
                         plan.trials.push(Trial { observe: Observe::Totals, ..trial });
                         *place.insert(plan.trials.len() - 1)
                     }
@@ -148,8 +152,9 @@ impl Paper {
 }
 
 impl OpenValue {
-    /// Changes the claims that the value concerns.
+    /// Changes the settings and mechanisms of those claims to which this value applies.
     fn vary(&self, source: &PaperSource, claims: &mut [Claim]) -> Result<(), String> {
+        // The file names mechanisms like the paper, and claims have their names here.
         let mut labels = BTreeMap::new();
         for (row, label) in &self.mechanisms {
             labels.insert(source.mechanism(row)?.to_owned(), label.clone());
@@ -163,7 +168,9 @@ impl OpenValue {
             if !concerns || !self.only.iter().all(has) {
                 continue;
             }
+            // The last setting of a key counts, so these replace the claim's own.
             claim.settings.extend(self.set.iter().map(|(key, value)| (key.clone(), value.clone())));
+            // Both sides of a ranking change, or it would name a mechanism that does not run.
             let orders = claim.published.orders.iter_mut().map(|order| &mut order.than);
             for label in orders.chain([&mut claim.mechanism]) {
                 if let Some(other) = labels.get(label) {
@@ -176,12 +183,12 @@ impl OpenValue {
 }
 
 impl SensitivityPlan {
-    /// Returns the number of variants: the chosen conditions, every other value, and every pair of values.
+    /// Returns the number of variants: the chosen conditions, every other value, and every pair of other values.
     pub fn variants(&self) -> usize {
         self.variants.len()
     }
 
-    /// Returns the score of every variant. `results` are those of the plan's trials, in their order.
+    /// Returns the score of every variant. `results` are the results of the plan's trials, in the same sequence.
     pub fn judge(&self, results: &[CellResult]) -> Sensitivity {
         let mut base = SensitivityScore::default();
         let mut scores = BTreeMap::new();
@@ -204,11 +211,11 @@ impl SensitivityPlan {
     }
 }
 
-/// The name of a count, and the count of a score: how many are met or hold, and how many there are.
+/// The name of a count, and a function that returns it from a score: how many are confirmed, and how many there are.
 pub type Count = (&'static str, fn(&SensitivityScore) -> (usize, usize));
 
 impl SensitivityScore {
-    /// The counts, the figures first.
+    /// The counts of a score, values first.
     pub const COUNTS: [Count; 2] =
         [("figures met", |score| score.figures), ("orders that hold", |score| score.orders)];
 
@@ -227,7 +234,8 @@ impl SensitivityScore {
 }
 
 impl Sensitivity {
-    /// Returns the score under two values, or under one if both numbers are equal.
+    /// Returns the score under two values, given by their indices, or under one value if both indices are equal; `None`
+    /// if both are values of the same condition.
     pub fn score(&self, first: usize, second: usize) -> Option<SensitivityScore> {
         self.scores.get(&(first.min(second), first.max(second))).copied()
     }
@@ -255,7 +263,7 @@ mod tests {
         others = [{ value = '5', mechanisms = { ours = 'default:ack_timeout=3s' } }]";
 
     #[test]
-    fn values_are_varied_alone_and_in_pairs_and_what_they_share_is_run_once() {
+    fn sensitivity_varies_values_singly_and_in_pairs_and_runs_equal_conditions_once() {
         let plan = paper(OPEN, "").sensitivity(true).unwrap();
         assert_eq!(plan.variants(), 1 + 3 + 2, "no two values of one condition go together");
         // The chosen and the lossless network, each with three mechanisms; the third value concerns no claim.
@@ -286,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn without_open_conditions_there_is_nothing_to_vary() {
+    fn a_paper_without_unknown_conditions_has_no_sensitivity_to_compute() {
         let paper = paper("[[experiments]]\norders = { throughput = 'ours > plain' }", "");
         assert_eq!(paper.sensitivity(true).unwrap_err(), "papers/k: source.toml names no open condition");
     }

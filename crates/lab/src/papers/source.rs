@@ -15,44 +15,44 @@ use crate::papers::{PaperTable, RatioAllowance};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperSource {
-    /// The name of the folder.
+    /// The key of the paper, which is the name of its folder.
     pub key: String,
     /// The subject of the study.
     pub title: String,
-    /// The author, the title, the place and the year of the publication.
+    /// The author, title, venue and year of the publication.
     pub source: String,
-    /// The published tables and figures.
+    /// The published results that are reproduced, in words: tables, figures, or the quantities in them.
     pub figure: String,
-    /// The scenario of all cells that name no other.
+    /// The scenario of all cells that do not specify another one.
     pub scenario: String,
     /// The number of seeds of quick runs.
     pub quick_seeds: u32,
-    /// The number of seeds of full runs, for each scenario that needs another number than its own.
+    /// The number of seeds of full runs, for each scenario where it differs from the scenario's own.
     #[serde(default)]
     pub(super) seeds: BTreeMap<String, u32>,
-    /// The mechanism of each row of the paper.
+    /// The mechanism to run for each name of a mechanism in the paper.
     pub mechanisms: BTreeMap<String, String>,
-    /// The knob of each column of `published.csv` that is a condition.
+    /// The knob for each column of `published.csv` that is a condition.
     #[serde(default)]
     pub(super) columns: BTreeMap<String, String>,
-    /// The tables that the column `table` of `published.csv` names.
+    /// The tables named in the column `table` of `published.csv`.
     #[serde(default)]
     pub(super) tables: BTreeMap<String, SourceTable>,
-    /// The deviations that the orders allow; a paper without orders has none.
+    /// The deviations allowed for rankings; a paper without rankings has none.
     pub(super) allowance: Option<RatioAllowance>,
     #[serde(default)]
     pub(super) experiments: Vec<Experiment>,
-    /// The conditions that the paper does not print, with other plausible values.
+    /// The conditions that the paper does not state, with other plausible values.
     #[serde(default)]
     pub(super) open: Vec<OpenCondition>,
-    /// The cells that are run live, if any are.
+    /// The conditions and mechanisms of live runs, if there are any.
     pub(super) live: Option<LiveCells>,
     /// The settings that shorten quick runs, for each scenario.
     #[serde(default)]
     pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// A table of the paper, with the factors that judge its figures.
+/// A table of the paper, with the factors by which its values are judged.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
 pub(super) struct SourceTable {
@@ -71,28 +71,31 @@ struct TableText {
     runs: Option<u32>,
     #[serde(default)]
     why: String,
+    #[serde(default)]
+    witness: String,
 }
 
 impl TryFrom<TableText> for SourceTable {
     type Error = String;
 
     fn try_from(text: TableText) -> Result<Self, String> {
-        let TableText { title, factor, quick_factor, runs, why } = text;
+        let TableText { title, factor, quick_factor, runs, why, witness } = text;
         let quick_factor = quick_factor.unwrap_or(factor);
         if !factor.is_finite() || factor < 1.0 {
             return Err(format!("the factor {factor} of `{title}` is not 1 or more"));
         }
+        // Fewer seeds scatter more, so a quick run cannot be judged more strictly.
         if !quick_factor.is_finite() || quick_factor < factor {
             return Err(format!(
                 "the quick_factor {quick_factor} of `{title}` is less than its factor {factor}"
             ));
         }
-        Ok(Self { usual: PaperTable { title, factor, runs, why }, quick_factor })
+        Ok(Self { usual: PaperTable { title, factor, runs, why, witness }, quick_factor })
     }
 }
 
 impl PaperSource {
-    /// Returns the mechanism of a row of the paper.
+    /// Returns the mechanism to run for `row`, the name of a mechanism in the paper.
     pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
         let mechanism = self.mechanisms.get(row).map(String::as_str);
         mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
@@ -104,24 +107,26 @@ impl PaperSource {
         table.ok_or_else(|| format!("source.toml has no table `{name}`"))
     }
 
-    /// Returns the place of publication in words.
+    /// Returns the key of the paper and the reproduced results as text, which say where a value is printed.
     pub(super) fn place(&self) -> String {
         format!("{}, {}", self.key, self.figure)
     }
 
-    /// Returns the claims for quick runs: with shortened scenarios and the wider factors of the tables.
+    /// Returns the claims for quick runs: with shortened scenarios and the wider factors of tables.
     ///
     /// # Errors
-    /// Returns a line if a scenario is shortened that no claim is about.
+    /// Returns a line if a shortened scenario has no claims.
     pub(super) fn shortened(&self, mut claims: Vec<Claim>) -> Result<Vec<Claim>, String> {
+        // A mistyped name would shorten nothing, and quick runs would take as long as full ones.
         if let Some(name) = self.quick.keys().find(|name| claims.iter().all(|claim| claim.scenario != **name))
         {
-            return Err(format!("source.toml shortens `{name}`, a scenario that nothing is published of"));
+            return Err(format!("source.toml shortens `{name}`, a scenario without published figures"));
         }
         for claim in &mut claims {
             let settings = self.quick.get(&claim.scenario).into_iter().flatten();
             claim.settings.extend(settings.map(|(key, value)| (key.clone(), value.clone())));
             for table in claim.published.tables.values_mut() {
+                // A claim has a copy of its table, which the title identifies.
                 let quick = self.tables.values().find(|quick| quick.usual.title == table.title);
                 table.factor = quick.map_or(table.factor, |quick| quick.quick_factor);
             }
@@ -129,7 +134,7 @@ impl PaperSource {
         Ok(claims)
     }
 
-    /// Returns the reduction of quick runs in words: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns how quick runs are reduced, as text: `2 seeds, duration 120 s instead of 600 s`.
     pub(super) fn quick_words(&self, claims: &[Claim]) -> Result<String, String> {
         let seeds = if self.quick_seeds == 1 { "seed" } else { "seeds" };
         let mut words = vec![format!("{} {seeds}", self.quick_seeds)];
@@ -139,6 +144,7 @@ impl PaperSource {
                 .map(|claim| &claim.settings)
                 .collect();
             for (key, value) in settings {
+                // Conditions may differ in the setting. Each value is named once.
                 let mut usual = BTreeSet::new();
                 for settings in &conditions {
                     let scenario = Scenario::load(name, settings).map_err(|error| error.to_string())?;
@@ -160,6 +166,7 @@ impl PaperSource {
 /// Returns the value of a knob or of a key.
 fn setting(scenario: &Scenario, key: &str) -> Option<String> {
     let canonical = scenario.canonical();
+    // The separator must follow the key, or `a.b` would find `a.bc`.
     let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
     scenario.knob(key).or_else(line).map(|value| value.trim_matches('"').to_owned())
 }
@@ -171,7 +178,7 @@ mod tests {
     use crate::results::Metric;
 
     #[test]
-    fn a_figure_of_a_table_is_judged_by_its_factor_and_a_quick_one_by_that_of_quick_runs() {
+    fn published_values_are_judged_by_the_factor_of_their_table_and_quick_runs_by_a_wider_one() {
         let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\nwhy = 'w'\n";
         let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,190\n");
         for (quick, factor) in [(false, 1.5), (true, 2.0)] {
@@ -185,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_is_shortened_and_says_by_how_much() {
+    fn a_quick_reproduction_is_shortened_and_says_by_how_much() {
         let text = "[quick.lossy-switch]\n'workload.duration' = '30 s'\nloss = '4 %'\n\
                     [tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\n";
         let paper = paper(text, "table,loss,mechanism,throughput\n3,8 %,ours,650\n3,12 %,plain,190\n");

@@ -1,4 +1,4 @@
-//! The trials that test what a paper claims, simulated and live.
+//! The trials that test the claims of a paper, simulated and live.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,24 +21,24 @@ type TrialCondition = (String, Vec<(String, String)>);
 
 /// A trial with the published results of its cell.
 pub(super) struct ClaimedTrial {
-    /// The hash of the scenario.
+    /// The hash of the trial's scenario.
     pub(super) hash: String,
     pub(super) trial: Trial,
     pub(super) published: Published,
 }
 
-/// Conditions and mechanisms to be run live: few, because they take real time.
+/// Conditions and mechanisms for live runs, which are few because they take real time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LiveCells {
-    /// Settings of the paper's scenario that all conditions share.
+    /// The settings of the paper's scenario shared by all conditions.
     set: BTreeMap<String, String>,
-    /// The values of each key that is varied. Every combination is a condition.
+    /// The values of each varied key. Every combination is a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
-    /// Rows of the paper.
+    /// The mechanisms to run, by their names in the paper.
     mechanisms: Vec<String>,
-    /// Mechanisms that the paper does not have.
+    /// Further mechanisms to run, which are not in the paper.
     #[serde(default)]
     others: Vec<String>,
     /// The number of seeds.
@@ -49,18 +49,20 @@ pub(super) struct LiveCells {
 }
 
 impl Paper {
-    /// Returns a trial for each mechanism under each condition that the paper has a claim about. The trials have as many seeds
-    /// as the paper's runs, or if `quick`, fewer and shorter runs. Each condition also has a trial for each of the `others`. The
-    /// published results come beside the trials.
+    /// Returns a trial for each mechanism under each condition with a claim of the paper. The trials have as many seeds as the
+    /// paper's runs, or if `quick`, fewer seeds and shorter runs. Each condition also has a trial for each of the `others`. The
+    /// published results are returned with the trials.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with the folder, or which of the others has too few clients.
+    /// Returns one line that describes the error in the folder, or names one of the `others` for which a condition has
+    /// too few clients.
     pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<(Vec<Trial>, References), String> {
         let source = self.source()?;
         let trials = self.trials_of(&source, self.claims_to_run(&source, quick)?, quick)?;
         let mut known: BTreeSet<_> =
             trials.iter().map(|own| (own.hash.clone(), own.trial.contender.label.clone())).collect();
         let (mut all, mut references) = (Vec::new(), References::default());
+        // Claims about one condition need not follow each other. `known` keeps other mechanisms from being added twice.
         for condition in trials.chunk_by(|a, b| a.hash == b.hash) {
             for own in condition {
                 references.add(&own.trial, Some(own.published.clone()));
@@ -77,19 +79,21 @@ impl Paper {
         Ok((all, references))
     }
 
-    /// Returns a trial for each mechanism under each condition that is run live; with `quick`, shorter ones. `others` are run
-    /// in addition. The results that any paper published for such a cell come beside the trials.
+    /// Returns a trial for each mechanism under each condition of live runs; with `quick`, shorter ones. `others` are run in
+    /// addition. The results that any paper published for such a cell are returned with the trials.
     ///
     /// # Errors
-    /// Returns one line if the paper has no such cells, or what is wrong with its folder.
+    /// Returns one line if the paper has no cells for live runs, or describes the error in its folder.
     pub fn live_trials(&self, quick: bool, others: &[Contender]) -> Result<(Vec<Trial>, References), String> {
         let source = self.source()?;
-        let live = source.live.as_ref().ok_or_else(|| format!("{} has no cells for --live", self.key))?;
+        let live =
+            source.live.as_ref().ok_or_else(|| format!("the paper {} has no cells for --live", self.key))?;
         let rows = live.mechanisms.iter().map(|row| source.mechanism(row).map(str::to_owned));
         let labels = rows.chain(live.others.iter().cloned().map(Ok)).collect::<Result<Vec<_>, _>>();
         let labels = labels.map_err(|error| self.wrong(&error))?;
         let known = labels.iter().map(|label| Contender::parse(label)).collect::<Result<Vec<_>, _>>();
         let mut contenders = known.map_err(|error| self.wrong(&error))?;
+        // A mechanism that the paper has is not run twice.
         contenders.extend(others.iter().filter(|other| !labels.contains(&other.label)).cloned());
         let shorter = if quick { live.quick.clone() } else { BTreeMap::new() };
         let mut trials = Vec::new();
@@ -108,16 +112,16 @@ impl Paper {
         Ok((trials, references))
     }
 
-    /// Returns the scenario and the settings of every condition that the paper has a claim about, each once.
+    /// Returns the scenario and the settings of every condition with a claim of the paper, each once.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong with the folder.
+    /// Returns one line that describes the error in the folder.
     pub fn conditions(&self) -> Result<Vec<TrialCondition>, String> {
         let claims = self.claims(&self.source()?)?;
         Ok(distinct(claims.into_iter().map(|claim| (claim.scenario, claim.settings))))
     }
 
-    /// Returns all claims: figures in the order of their file, then orders.
+    /// Returns all claims: values in the sequence of their file, then rankings.
     pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
         let mut claims = figures::read(self.published, source)
             .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
@@ -128,7 +132,7 @@ impl Paper {
         Ok(claims)
     }
 
-    /// Returns all claims, or those of quick runs.
+    /// Returns all claims, or only the claims that quick runs check.
     pub(super) fn claims_to_run(&self, source: &PaperSource, quick: bool) -> Result<Vec<Claim>, String> {
         let claims = self.claims(source)?;
         if quick { source.shortened(claims).map_err(|error| self.wrong(&error)) } else { Ok(claims) }
@@ -167,10 +171,12 @@ impl Paper {
                 trials.push(ClaimedTrial { hash, trial, published });
                 continue;
             };
+            // Claims about one cell share its runs, so the largest number of seeds counts.
             trial.seeds = seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
+            // Two rows with one figure are a mistake in the file, and neither could be preferred.
             if let Some(metric) = published.figures.keys().find(|metric| known.get(**metric).is_some()) {
                 let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
-                return Err(wrong(format!("two figures are published of the {metric} of {place}")));
+                return Err(wrong(format!("published.csv has two figures for the {metric} of {place}")));
             }
             known.extend(published);
         }
@@ -189,7 +195,7 @@ mod tests {
     const COCOA: &str = "cocoa:preset=draft-03";
 
     #[test]
-    fn every_published_figure_has_its_trial() {
+    fn every_published_value_has_a_trial() {
         let paper = Paper::find("raitahila2019").unwrap();
         let (trials, references) = paper.trials(false, &[]).unwrap();
         let published = |trial: &Trial| references.published(&trial.cell()).cloned();
@@ -202,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_an_experiment_has_its_trials() {
+    fn every_published_ranking_has_its_trials() {
         let (trials, references) = Paper::find("meng2017").unwrap().trials(false, &[]).unwrap();
         let orders = |trial: &Trial| &references.published(&trial.cell()).unwrap().orders[..];
         // There are 9 numbers of clients, 7 losses and 10 delays. One condition is both a loss and a delay.
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_run_under_every_condition_once() {
+    fn additional_mechanisms_run_once_under_every_condition() {
         let others = ["fasor", COCOA].map(|label| Contender::parse(label).unwrap());
         let (trials, references) = Paper::find("meng2017").unwrap().trials(true, &others).unwrap();
         assert_eq!(trials.len(), 25 * 4, "cocoa is the paper's own");
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_and_orders_of_one_cell_are_one_trial_and_sweeps_are_combined() {
+    fn published_values_and_rankings_of_one_cell_share_a_trial() {
         let experiment = "[[experiments]]\norders = { throughput = 'ours > plain' }\n\
                           sweep = { loss = ['4 %', '8 %'], clients = ['2', '60'] }";
         let (trials, references) =
@@ -272,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thesis_has_twelve_live_cells_and_figures_for_those_of_its_own_mechanisms() {
+    fn the_thesis_has_twelve_live_cells_with_published_values_for_its_own_mechanisms() {
         let paper = Paper::find("raitahila2019").unwrap();
         let (trials, references) = paper.live_trials(false, &[]).unwrap();
         let published = |trial: &Trial| references.figure(&trial.cell(), Metric::MedianFct);
@@ -282,6 +288,6 @@ mod tests {
         let (quick, _) = paper.live_trials(true, &[Contender::parse("ebb").unwrap()]).unwrap();
         assert!(quick.len() == 12 && quick.iter().all(|trial| trial.scenario.clients.count == 10));
         let other = Paper::find("meng2017").unwrap().live_trials(false, &[]).unwrap_err();
-        assert_eq!(other, "meng2017 has no cells for --live");
+        assert_eq!(other, "the paper meng2017 has no cells for --live");
     }
 }

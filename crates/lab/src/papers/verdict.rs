@@ -1,4 +1,4 @@
-//! Published orders and ratios beside the measured ones, and whether they hold.
+//! Published rankings and ratios beside the measured ones, and whether they hold.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -9,51 +9,53 @@ use crate::lists::distinct;
 use crate::number::significant;
 use crate::results::{CellResult, FigureRatio, Metric, compared_figure};
 
-/// A published order beside what was measured.
+/// A published ranking beside the measured values.
 #[derive(Clone, Debug)]
 pub struct OrderVerdict<'a> {
-    /// The mechanism that is named first. Its figure is said to be larger, except for a ratio below 1.
+    /// The mechanism named first. Its value is claimed to be larger, except for a ratio below 1.
     pub above: &'a CellResult,
-    /// The published order.
+    /// The published ranking.
     pub order: &'a Order,
-    /// The pooled figures of the first mechanism and of the second.
+    /// The pooled values of the first and the second mechanism; `None` if a value is unknown.
     pub figures: [Option<f64>; 2],
-    /// The ratio of the first figure to the second.
+    /// The ratio of the first value to the second.
     pub ratio: Option<FigureRatio>,
-    /// The place where the order is printed.
+    /// Where the ranking is printed.
     pub source: &'a str,
-    /// The ratio of the figures that the paper prints for both mechanisms, if it does.
+    /// The ratio of the values that the paper prints for both mechanisms, if it does.
     printed: Option<f64>,
 }
 
 impl OrderVerdict<'_> {
-    /// Returns whether the seeds show the order.
+    /// Returns whether the seeds confirm the ranking.
     pub fn outcome(&self) -> OrderOutcome {
         self.order.outcome(self.ratio, self.printed)
     }
 
-    /// Returns the number of seeds that would probably decide an inconclusive order; `None` if it is decided, or if that cannot
-    /// be told.
+    /// Returns the number of seeds that would probably decide an inconclusive ranking; `None` if it is decided, or if the
+    /// number is unknown.
     pub fn deciding_seeds(&self) -> Option<u64> {
         let ratio = self.ratio.filter(|_| self.outcome() == OrderOutcome::Inconclusive)?;
         self.order.deciding_seeds(ratio, self.printed, self.above.runs.len())
     }
 
-    /// Returns the distance of the ratio from what was published, as a logarithm; the lower, the worse. Without a measured ratio
-    /// it is negative infinity.
+    /// Returns how far the measured ratio exceeds the published one, as the difference of their logarithms: the lower,
+    /// the worse. A ratio with `=` is below 0 by its distance in either direction. Without a measured ratio, returns
+    /// negative infinity.
     fn margin(&self) -> f64 {
         let Some(FigureRatio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
         let distance = (mean / self.order.bound()).ln();
+        // A ratio can be missed in both directions.
         if self.order.relation == Relation::Times { -distance.abs() } else { distance }
     }
 
-    /// Orders the worst first: those that do not hold, the farthest off first, then the inconclusive ones, and then the others.
+    /// Sorts the worst first: rankings that do not hold, the farthest off first, then inconclusive ones, then the others.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         self.outcome().cmp(&other.outcome()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// Returns the outcome in words: `inconclusive (120 seeds)` where so many would probably decide it, and `not held (at most
-    /// 5 % more)` where the margin decides.
+    /// Returns the outcome as text: `inconclusive (120 seeds)` if 120 seeds would probably decide it, and `not held (at most 5
+    /// % more)` if the margin decides.
     pub fn words(&self) -> String {
         let word = self.outcome().word();
         let Some(ratio) = self.ratio else { return format!("{word} (not measured in every seed)") };
@@ -69,7 +71,8 @@ impl OrderVerdict<'_> {
         how.map_or_else(|| word.to_owned(), |how| format!("{word} ({how})"))
     }
 
-    /// Returns the published ratio or the least ratio; a dash if an order alone was published.
+    /// Returns as text the published ratio, or with `>` and `≥`, the least ratio that is claimed; a dash if the paper
+    /// only ranks both mechanisms.
     pub fn published_times(&self) -> String {
         match (self.order.relation, self.order.times) {
             (_, None) => "–".to_owned(),
@@ -83,18 +86,18 @@ impl OrderVerdict<'_> {
         self.ratio.map_or_else(|| ("–".into(), "–".into()), FigureRatio::words)
     }
 
-    /// Returns the likely reason for an order that did not hold or is inconclusive; empty if it held, or if none is known.
+    /// Returns the likely reason for a ranking that did not hold or is inconclusive; empty if it held, or if none is known.
     pub fn reason(&self) -> &str {
         if self.outcome() == OrderOutcome::Held { "" } else { &self.order.why }
     }
 
-    /// Returns the order in words.
+    /// Returns the ranking as text.
     pub fn claim(&self) -> String {
         format!("{} {}", self.above.cell.label(), self.order.words())
     }
 }
 
-/// Returns every published order among `results`, the worst first. An order is left out if the other mechanism was not run.
+/// Returns every published ranking among `results`, the worst first. A ranking is left out if the other mechanism was not run.
 pub fn verdicts<'a>(results: &'a [CellResult], references: &'a References) -> Vec<OrderVerdict<'a>> {
     let published = results.iter().filter_map(|above| Some((above, references.published(&above.cell)?)));
     let claims = published
@@ -108,12 +111,12 @@ pub fn verdicts<'a>(results: &'a [CellResult], references: &'a References) -> Ve
     verdicts
 }
 
-/// Returns the number of orders with this outcome.
+/// Returns the number of rankings with this outcome.
 pub(crate) fn count(verdicts: &[OrderVerdict], outcome: OrderOutcome) -> usize {
     verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count()
 }
 
-/// Returns a line with the number of orders that held, and of those that did not or are inconclusive.
+/// Returns a line with the number of rankings that held, that did not, and that are inconclusive.
 pub fn tally(verdicts: &[OrderVerdict]) -> String {
     let count = |outcome| count(verdicts, outcome);
     let mut text = format!("{} of {} held", count(OrderOutcome::Held), verdicts.len());
@@ -125,7 +128,7 @@ pub fn tally(verdicts: &[OrderVerdict]) -> String {
     text
 }
 
-/// Returns a line with the number of orders that held for each pair of mechanisms, by metric if there are several.
+/// Returns a line for each pair of mechanisms, and for each metric if there are several: how many rankings held.
 pub(crate) fn tally_by_claim(verdicts: &[OrderVerdict]) -> Vec<String> {
     let one_metric = metrics(verdicts).len() == 1;
     let words = |verdict: &OrderVerdict| match verdict.order.metric {
@@ -140,12 +143,12 @@ pub(crate) fn tally_by_claim(verdicts: &[OrderVerdict]) -> Vec<String> {
     distinct(verdicts.iter().map(words)).into_iter().map(line).collect()
 }
 
-/// Returns the metrics of these orders, each once.
+/// Returns the metrics of these rankings, each once.
 pub(crate) fn metrics(verdicts: &[OrderVerdict]) -> BTreeSet<Metric> {
     verdicts.iter().map(|verdict| verdict.order.metric).collect()
 }
 
-/// Returns the rules by which these orders are judged, a sentence each.
+/// Returns the rules by which these rankings are judged, a sentence each.
 pub fn rules(verdicts: &[OrderVerdict]) -> Vec<String> {
     let rule = |order: &Order| match order.relation {
         Relation::Above => "a > b holds if the whole interval of a/b is above 1.".to_owned(),
@@ -159,10 +162,12 @@ pub fn rules(verdicts: &[OrderVerdict]) -> Vec<String> {
             share(order.allowance.margin)
         ),
     };
+    // Only rules that some verdict used are printed: a reader checks them one by one.
     let mut rules = distinct(verdicts.iter().map(|verdict| rule(verdict.order)));
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
         rules.push("With a factor, as in a > 2 b, the factor takes the place of 1.".to_owned());
     }
+    // The rule for a ratio says itself when it does not hold.
     let directed = |it: &&OrderVerdict| it.order.relation != Relation::Times;
     if let Some(order) = verdicts.iter().find(directed).map(|verdict| verdict.order) {
         let margin = share(order.allowance.margin);
@@ -180,7 +185,7 @@ pub fn rules(verdicts: &[OrderVerdict]) -> Vec<String> {
     rules
 }
 
-/// Returns the likely reasons for the orders that did not hold or are inconclusive, a line each.
+/// Returns the likely reasons for the rankings that did not hold or are inconclusive, a line each.
 pub(crate) fn reasons(verdicts: &[OrderVerdict]) -> Vec<String> {
     distinct(verdicts.iter().filter(|verdict| !verdict.reason().is_empty()).map(|verdict| {
         let (outcome, title) = (verdict.outcome().word(), verdict.order.metric.title());
@@ -188,7 +193,7 @@ pub(crate) fn reasons(verdicts: &[OrderVerdict]) -> Vec<String> {
     }))
 }
 
-/// Returns a share in per cent.
+/// Returns a share as a percentage.
 fn share(share: f64) -> String {
     format!("{} %", significant(share * 100.0, 2))
 }
@@ -228,7 +233,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Makes `a`, with a published order of this relation to `b`, and `b`.
+    /// Makes results of `a` and `b`, with a published relation of `a` to `b`.
     pub(crate) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [WithPublished; 2] {
         let order = Order {
             metric: Metric::Throughput,
@@ -242,7 +247,7 @@ pub(crate) mod tests {
         [(result("a", a), Some(published)), (result("b", b), None)]
     }
 
-    /// Makes results with an order that holds with 60 clients, and does not with 180.
+    /// Makes results with a ranking that holds with 60 clients, and does not with 180.
     pub(crate) fn held_and_not_held() -> (Vec<CellResult>, References) {
         let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
         let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
@@ -261,11 +266,11 @@ pub(crate) mod tests {
 
     const MANY: [f64; 3] = [30.0, 33.0, 36.0];
     const FEW: [f64; 3] = [10.0, 11.0, 12.0];
-    /// About as much as [`FEW`]: more with some seeds, less with others.
+    /// Values about as large as [`FEW`]: larger with some seeds, smaller with others.
     const ALIKE: [f64; 3] = [10.5, 10.8, 12.1];
 
     #[test]
-    fn an_order_holds_as_measured_and_not_the_other_way_round() {
+    fn a_measured_ranking_holds_and_its_reverse_does_not() {
         for relation in [Relation::Above, Relation::NotBelow] {
             assert_eq!(outcome(claimed(&MANY, relation, &FEW)), OrderOutcome::Held);
             assert_eq!(outcome(claimed(&FEW, relation, &MANY)), OrderOutcome::NotHeld);
@@ -273,7 +278,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_order_within_chance_is_inconclusive_and_says_how_many_seeds_it_needs() {
+    fn an_inconclusive_ranking_names_the_number_of_seeds_that_would_decide_it() {
         let (results, references) = parted(claimed(&ALIKE, Relation::Above, &FEW));
         let verdict = &verdicts(&results, &references)[0];
         assert_eq!(verdict.outcome(), OrderOutcome::Inconclusive);
@@ -283,7 +288,7 @@ pub(crate) mod tests {
         assert_eq!(outcome(claimed(&FEW, Relation::NotBelow, &ALIKE)), OrderOutcome::Inconclusive);
     }
 
-    /// Makes [`claimed`] results whose order has a number.
+    /// Makes [`claimed`] results whose ranking has a number.
     pub(crate) fn claimed_times(a: &[f64], relation: Relation, times: f64, b: &[f64]) -> [WithPublished; 2] {
         let mut results = claimed(a, relation, b);
         for order in results[0].1.iter_mut().flat_map(|published| &mut published.orders) {
@@ -293,7 +298,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn orders_that_did_not_hold_come_first_the_farthest_off_before_the_others() {
+    fn rankings_that_did_not_hold_are_listed_first_with_the_farthest_off_on_top() {
         let rows = [
             (claimed(&MANY, Relation::Above, &FEW), 1),
             (claimed(&FEW, Relation::Above, &ALIKE), 2),
@@ -315,7 +320,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn seeds_are_compared_one_by_one_whatever_their_order() {
+    fn two_mechanisms_are_compared_seed_by_seed_in_any_order_of_runs() {
         let (mut results, references) = parted(claimed(&MANY, Relation::Above, &FEW));
         results[1].runs.reverse();
         let verdicts = verdicts(&results, &references);
@@ -328,7 +333,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_seed_has_a_ratio_and_no_interval() {
+    fn a_single_seed_gives_a_ratio_without_an_interval() {
         let one = claimed(&[2.0], Relation::Above, &[1.0]);
         let (results, references) = parted(one.clone());
         let verdict = &verdicts(&results, &references)[0];
@@ -338,21 +343,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_order_without_a_measurement_is_inconclusive() {
+    fn a_published_ranking_without_results_is_inconclusive() {
         assert_eq!(outcome(claimed(&[], Relation::NotBelow, &[])), OrderOutcome::Inconclusive, "no runs");
         let nothing = claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3]);
         assert_eq!(outcome(nothing), OrderOutcome::Inconclusive, "nothing in either");
     }
 
     #[test]
-    fn something_is_above_nothing() {
+    fn a_positive_value_exceeds_zero_at_any_claimed_ratio() {
         assert_eq!(outcome(claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), OrderOutcome::Held);
         let nearly = claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1]);
         assert_eq!(outcome(nearly), OrderOutcome::Inconclusive);
     }
 
     #[test]
-    fn an_order_is_judged_only_where_both_ran_under_the_same_conditions() {
+    fn a_published_ranking_is_judged_only_where_both_mechanisms_ran_under_the_same_conditions() {
         let (mut results, references) = parted(claimed(&MANY, Relation::Above, &FEW));
         assert_eq!(verdicts(&results[..1], &references).len(), 0);
         results[1].cell.clients = 61;
@@ -360,7 +365,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn verdicts_are_counted_in_all_and_by_claim() {
+    fn verdicts_are_counted_in_total_and_for_each_claim() {
         let good = claimed(&MANY, Relation::Above, &FEW);
         let mut bad = claimed(&FEW, Relation::Above, &MANY);
         for (result, _) in &mut bad {

@@ -11,9 +11,9 @@ use crate::number::significant;
 use crate::results::{Better, Contest, Metric, Placing};
 
 impl Ranking {
-    /// Returns which mechanism to use, how far it is from the best, and what it costs: the dithered mechanism with the smallest
-    /// worst ratio. Where most mechanisms are about as good, it says that the choice hardly matters, what would make a difference,
-    /// and which of them is the simplest. `None` without a mechanism to choose.
+    /// Returns which mechanism to use, how far it is from the best, and what it costs: the mechanism with random timeouts and
+    /// the smallest worst ratio. If most mechanisms are about equally good, it says that the choice hardly matters, what would
+    /// make a difference, and which of them is the simplest. `None` without a mechanism to choose.
     pub fn advice(&self) -> Option<String> {
         let is_usable = |standing: &&Standing| {
             standing.section != Section::Undithered
@@ -21,6 +21,7 @@ impl Ranking {
                 && standing.worst.is_some()
         };
         let usable: Vec<&Standing> = self.standings.iter().filter(is_usable).collect();
+        // Standings are sorted, so the first usable one is the best.
         let (pick, next) = (usable.first()?, usable.get(1));
         let (said, named) = match self.cells.as_slice() {
             [cell] => match self.alike_in_one(cell, &usable) {
@@ -35,19 +36,21 @@ impl Ranking {
         Some(said + &cost(&self.mechanisms[named]))
     }
 
-    /// Returns the sentences about a single cell in which most mechanisms have about the same headline figure, and the simplest of
-    /// them; `None` if they do not.
+    /// Returns sentences for a single cell in which most mechanisms are about equal in the main metric, and the index
+    /// of the simplest of these mechanisms; `None` if they are not about equal.
     fn alike_in_one(&self, cell: &RankedCell, usable: &[&Standing]) -> Option<(String, usize)> {
         let first = cell.figures.first()?;
         let is_near = |figure: &RankedFigure, mechanism: usize| {
             figure.values[mechanism].is_some() && figure.ratios[mechanism].mean <= NEAR
         };
+        // Only usable mechanisms count: a good one without dither is not an alternative.
         let alike: Vec<usize> =
             usable.iter().map(|standing| standing.mechanism).filter(|own| is_near(first, *own)).collect();
         if !are_most(alike.len(), usable.len()) {
             return None;
         }
         // A mechanism that is near in everything is advised, if there is one.
+        // Alike in the headline figure may still differ in others, such as transmissions.
         let near_in_all = |own: &usize| cell.figures.iter().all(|figure| is_near(figure, *own));
         let mut best: Vec<usize> = alike.iter().copied().filter(near_in_all).collect();
         if best.is_empty() {
@@ -76,10 +79,12 @@ impl Ranking {
         ))
     }
 
-    /// Returns a sentence on the figure in which mechanisms differ most.
+    /// Returns a sentence on the metric in which the mechanisms `alike`, which are about equal in the main metric,
+    /// differ most.
     fn difference(&self, cell: &RankedCell, alike: &[usize]) -> String {
         let widest = |figure: &RankedFigure| {
             let ratio = |own: &usize| figure.ratios[*own].mean;
+            // A ratio counts only if every seed has a value. Otherwise it is infinite.
             let known = || alike.iter().copied().filter(|own| figure.values[*own].is_some());
             let least = known().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
             let most = known().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
@@ -99,8 +104,8 @@ impl Ranking {
         }
     }
 
-    /// Returns the sentences about cells in all of which most mechanisms are about as good, and the simplest of them; `None` if they
-    /// are not.
+    /// Returns sentences for several cells in all of which most mechanisms are about equally good, and the index of the
+    /// simplest of these mechanisms; `None` if they are not about equally good.
     fn alike_in_all(&self, usable: &[&Standing]) -> Option<(String, usize)> {
         let near = usable.iter().filter(|standing| standing.cells_near == standing.cells);
         let alike: Vec<usize> = near.map(|standing| standing.mechanism).collect();
@@ -117,26 +122,28 @@ impl Ranking {
         Some((said, simplest))
     }
 
-    /// Returns the simplest mechanism: one without marks on the wire if there is one, and then the one with the fewest bytes of
-    /// state.
+    /// Returns the index of the simplest mechanism: one that marks no transmissions, if there is one, and among these
+    /// the one with the fewest bytes of state; `None` if `among` is empty.
     fn simplest(&self, among: &[usize]) -> Option<usize> {
         let needs = |own: &usize| {
             let (mechanism, _) = parse_any(&self.mechanisms[*own]).ok()?;
             let marks = mechanism.limits(&mechanism.state()).marking != Marking::None;
             Some((marks, mechanism.state_bytes(), *own))
         };
+        // Equals are decided by the sequence in which mechanisms were named.
         among.iter().filter_map(needs).min().map(|(_, _, own)| own)
     }
 
-    /// Returns the sentences about a single cell.
+    /// Returns the advice for a single cell.
     fn in_one(&self, cell: &RankedCell, pick: &Standing, usable: &[&Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let own = pick.mechanism;
         let Some(first) = cell.figures.first() else { return String::new() };
         let metric = first.metric;
         let title = metric.title();
+        // The sentence is about the first figure, the headline of the cell. Others follow only if they are worse.
         let unknown = format!("which has no {title} in some runs");
-        // If it is the best itself, its transmissions are compared with the second best.
+        // If it is the best itself, its transmissions are compared with the second best baseline.
         let rivals = self.standings.iter().filter(|it| it.section.is_yardstick() && it.mechanism != own);
         let ratio = |it: &&Standing| first.ratios[it.mechanism].mean;
         let second = rivals.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).map(|it| it.mechanism);
@@ -160,7 +167,9 @@ impl Ranking {
             }
         } else {
             let behind = first.ratios[own].mean - 1.0;
+            // Rounded against the advice: 4.2 % worse is within 5 %. 1e-6 keeps a rounding error from adding a per cent.
             let how = match (behind * 100.0 - 1e-6).ceil() {
+                // A ratio below 1: a mechanism that cannot be the baseline may beat the best baseline.
                 percent if percent <= 0.0 => format!("{:.0} % better than", (-behind * 100.0).floor()),
                 percent => format!("within {percent:.0} % of"),
             };
@@ -187,7 +196,7 @@ impl Ranking {
         format!("Use {}: {place}{sent}.{}", name(own), others.unwrap_or_default())
     }
 
-    /// Returns the sentences about several cells.
+    /// Returns the advice for several cells.
     fn over_all(&self, pick: &Standing, next: Option<&Standing>) -> String {
         let name = |standing: &Standing| self.mechanisms[standing.mechanism].as_str();
         let Some(worst) = pick.worst else { return String::new() };
@@ -196,6 +205,7 @@ impl Ranking {
         let next = next.and_then(|next| {
             let both = |it: &Standing| Some((times(it.worst?.ratio.mean), times(it.geometric_mean)));
             let (worst, mean) = both(next)?;
+            // Compared as printed: a reader would look for a difference between equal numbers.
             if both(pick).as_ref() == Some(&(worst.clone(), mean.clone())) {
                 return Some(format!(" {} is level with it.", name(next)));
             }
@@ -220,13 +230,13 @@ fn are_most(some: usize, all: usize) -> bool {
     some > 2 && 2 * some > all
 }
 
-/// Returns the figure of a mechanism with its unit; `None` if a seed lacks it.
+/// Returns the value of a mechanism with its unit; `None` if some seed has no value.
 fn figure(of: &RankedFigure, mechanism: usize) -> Option<String> {
     let value = significant(of.values[mechanism]?, of.metric.digits());
     Some(format!("{value} {}", of.metric.unit()).trim_end().to_owned())
 }
 
-/// Returns the mechanisms that tie with `own`, if that is among the best.
+/// Returns the names of the mechanisms that tie with `own`, if `own` is among the best; otherwise none.
 fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Standing]) -> Vec<&'a str> {
     let known = usable.iter().map(|standing| standing.mechanism).filter(|it| by.values[*it].is_some());
     let Some(contest) = Contest::of(by.metric, known.map(|it| &cell.results[it])) else { return Vec::new() };
@@ -239,29 +249,32 @@ fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Stan
     }
 }
 
-/// Returns a sentence on the change that would make a difference: a better network if its bound is near, or else a harder one.
+/// Returns a sentence on the change that would make a difference: a better network if the best value is near its bound;
+/// in any case more clients, smaller buffers or more losses.
 fn limit(figure: &RankedFigure) -> String {
     const HARDER: &str = "more clients, smaller buffers or more losses would show a difference";
     let best = figure.values[figure.best].filter(|best| *best > 0.0);
     let near = figure
         .bound
         .zip(best)
+        // A bound may be a lower or an upper one, so the larger quotient counts.
         .filter(|(bound, best)| bound.value > 0.0 && (bound.value / best).max(best / bound.value) <= NEAR);
     match near {
         Some((bound, _)) => {
             let value = significant(bound.value, figure.metric.digits());
             let bound = format!("{value} {}", figure.metric.unit());
             format!(
-                " The network itself sets {}: a better one would change more than a mechanism, and {HARDER}.",
+                " The network itself allows no better than {}: a better network would change more than a mechanism, and {HARDER}.",
                 bound.trim_end()
             )
         }
+        // ASCII, so the first byte is the first letter.
         None => format!(" {}{}.", HARDER[..1].to_uppercase(), &HARDER[1..]),
     }
 }
 
-/// Returns how many transmissions fewer or more one mechanism makes for an exchange than another. Returns `None` if transmissions
-/// are not among the figures, or hardly differ.
+/// Returns as text by how many per cent the transmissions for an exchange of mechanism `own` are fewer or more than
+/// with `other`. Returns `None` if transmissions are not among the metrics, or hardly differ.
 fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
     let figure = cell.figures.iter().find(|it| it.metric == Metric::TransmissionsPerExchange)?;
     let share = figure.values[own]? / figure.values[other]? - 1.0;
@@ -270,8 +283,10 @@ fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
     (percent >= 1.0).then(|| format!("{percent:.0} % {word} transmissions"))
 }
 
-/// Returns a sentence on the state of a mechanism for each destination, and on its marks on the wire.
+/// Returns a sentence on a mechanism's bytes of state for each destination, and on the bytes by which it marks
+/// transmissions; empty for a mix.
 fn cost(label: &str) -> String {
+    // A mix has several states, so no cost is named.
     let Ok((mechanism, _)) = parse_any(label) else { return String::new() };
     let marks = match mechanism.limits(&mechanism.state()).marking {
         Marking::None => "and changes nothing on the wire",
@@ -294,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_cell_is_told_by_its_headline_and_what_is_sent() {
+    fn advice_on_one_cell_names_the_main_metric_and_the_number_of_transmissions() {
         let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
         ranking.cells.truncate(1);
         let [pick, other] = [0, 1].map(|place| ranking.standings[place].mechanism);
@@ -317,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_without_a_figure_is_told_in_words() {
+    fn advice_says_if_a_mechanism_has_no_value_of_a_metric() {
         let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
         ranking.cells.truncate(1);
         let pick = ranking.standings[0].mechanism;
@@ -333,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn several_cells_are_told_by_the_worst_and_the_mean() {
+    fn advice_on_several_cells_names_the_worst_and_the_mean_ratio() {
         let ranking = ranking(&["linux-rto", "default", "fasor"], 2);
         let text = ranking.advice().unwrap();
         let pick = &ranking.standings[0];
@@ -344,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn where_most_are_alike_the_choice_is_said_not_to_matter_and_the_simplest_is_named() {
+    fn advice_names_the_simplest_mechanism_if_most_are_equally_good() {
         let mut ranking = ranking(&["fasor", "default", "cocoa", "ebb", "linux-rto"], 2);
         ranking.cells.truncate(1);
         for figure in &mut ranking.cells[0].figures {
@@ -372,11 +387,16 @@ mod tests {
         let first = &mut ranking.cells[0].figures[0];
         first.bound = Some(crate::results::Bound { metric: first.metric, value: 33.0 });
         let text = ranking.advice().unwrap();
-        assert!(text.contains(" The network itself sets 33.00 s: a better one would change more"), "{text}");
+        assert!(
+            text.contains(
+                " The network itself allows no better than 33.00 s: a better network would change more"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
-    fn nothing_is_before_another_with_the_same_figure() {
+    fn advice_does_not_call_one_of_two_equal_mechanisms_better() {
         let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
         ranking.cells.truncate(1);
         let pick = ranking.standings[0].mechanism;
@@ -392,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_needs_of_a_mechanism_are_listed() {
+    fn advice_lists_the_memory_and_markings_that_a_mechanism_needs() {
         assert!(cost("default").contains("takes 0 bytes for a destination and changes nothing on the wire"));
         assert!(cost("fasor-token").contains("a byte in the token of retransmissions"));
         assert_eq!(cost("tcp"), "");

@@ -3,23 +3,25 @@
 use super::ranking::NEAR;
 use super::{RankedCell, Ranking, Section, Worst};
 
-/// The figures of an oracle that knows every network and chooses a mechanism for each cell. Each column is minimised by itself,
-/// so no choice has less in any column.
+/// The results of an oracle that knows every network and chooses a mechanism for each cell. Each column of a table is
+/// minimised separately, so any other choice of mechanisms has as much or more in every column.
 ///
-/// The distance of a mechanism from it is the *regret*: the price of not knowing the network. Its own distance from 1 is how
-/// much the figures of a cell ask for different mechanisms.
+/// The distance of a mechanism from the oracle is its *regret*: the price of not knowing the network. The oracle's own distance
+/// from 1 shows how far the metrics of a cell favour different mechanisms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hindsight {
-    /// Whether mechanisms of this project may be chosen beside the published ones.
+    /// Whether the oracle may choose mechanisms of this project as well as published ones.
     pub has_own: bool,
-    /// The choice in each cell, in the order of the ranking: the mechanism whose worst ratio is the smallest there.
+    /// The choice in each cell, in the sequence of the ranking: the mechanism with the smallest worst ratio there.
     pub choices: Vec<HindsightChoice>,
-    /// The greatest ratio that is [significantly](super::Standing::worst) above 1, if each cell has the mechanism with the smallest
-    /// such ratio. If none is, it is the greatest ratio of the choices.
+    /// The greatest ratio that is [significantly](super::Standing::worst) above 1, if each cell has the mechanism whose
+    /// greatest such ratio there is the smallest. If no ratio is significantly above 1, the greatest ratio of the
+    /// choices.
     pub worst: Worst,
-    /// The geometric mean, if each cell has the mechanism with the smallest mean. A ratio above 100 counts as 100.
+    /// The geometric mean of the ratios, if each cell has the mechanism with the smallest mean there. A ratio above 100
+    /// counts as 100.
     pub geometric_mean: f64,
-    /// The cells in which no figure of the choice is more than 5 % worse than the best.
+    /// The number of cells in which no metric of the choice is more than 5 % worse than the best.
     pub cells_near: usize,
 }
 
@@ -28,13 +30,15 @@ pub struct Hindsight {
 pub struct HindsightChoice {
     /// The number of the mechanism.
     pub mechanism: usize,
-    /// Its worst ratio there, significantly above 1 or not.
+    /// The worst ratio of the mechanism in this cell, significantly above 1 or not.
     pub worst: Worst,
 }
 
 impl Ranking {
-    /// Returns hindsight among the published mechanisms that dither. A second one may choose mechanisms of this project, too, if
-    /// any is ranked. Without cells, both are left out. Among equal mechanisms, the one with the higher rank is chosen.
+    /// Returns the results of up to two oracles. The first chooses among the published mechanisms with random
+    /// timeouts. If a mechanism of this project is ranked, a second oracle also chooses among this project's
+    /// mechanisms. Without cells, both are absent. Of equal mechanisms, an oracle chooses the one with the
+    /// higher rank.
     pub fn hindsight(&self) -> Vec<Hindsight> {
         let among = |has_own: bool| {
             let may = |section: Section| section.is_yardstick() || has_own && section == Section::Coapace;
@@ -46,7 +50,8 @@ impl Ranking {
         [Some(false), has_own.then_some(true)].into_iter().flatten().filter_map(among).collect()
     }
 
-    /// Returns the rows of the oracle below the standings; none for a single cell, where the oracle is simply the best mechanism.
+    /// Returns the oracles that tables list below the standings; none for a single cell, where the oracle is simply the
+    /// best mechanism.
     pub fn hindsight_rows(&self) -> Vec<Hindsight> {
         if self.cells.len() > 1 { self.hindsight() } else { Vec::new() }
     }
@@ -54,20 +59,23 @@ impl Ranking {
 
 impl Hindsight {
     fn of(cells: &[RankedCell], candidates: &[usize], has_own: bool) -> Option<Self> {
+        // By the worst ratio, as standings are ordered. The first of equal mechanisms has the higher rank.
         let choose = |(place, cell): (usize, &RankedCell)| {
             let choices = candidates.iter().filter_map(|&mechanism| {
                 Some(HindsightChoice { mechanism, worst: cell.worst(place, mechanism)? })
             });
             choices.min_by(|a, b| a.worst.ratio.mean.total_cmp(&b.worst.ratio.mean))
         };
+        // A cell without a candidate leaves no oracle: it would be compared over fewer cells than the mechanisms.
         let choices = cells.iter().enumerate().map(choose).collect::<Option<Vec<_>>>()?;
-        let least_told = |(place, cell): (usize, &RankedCell)| {
-            let told = candidates.iter().map(|&mechanism| cell.worst_told(place, mechanism));
+        let least_significant = |(place, cell): (usize, &RankedCell)| {
+            let worst = candidates.iter().map(|&mechanism| cell.worst_significant(place, mechanism));
             // A mechanism without a ratio that is significantly above 1 is less than every other.
             let mean = |it: &Option<Worst>| it.map_or(f64::NEG_INFINITY, |worst| worst.ratio.mean);
-            told.min_by(|a, b| mean(a).total_cmp(&mean(b))).flatten()
+            worst.min_by(|a, b| mean(a).total_cmp(&mean(b))).flatten()
         };
-        let told = cells.iter().enumerate().filter_map(least_told).reduce(Worst::greater);
+        let significant = cells.iter().enumerate().filter_map(least_significant).reduce(Worst::greater);
+        // Of all mechanisms and not of the choice: every column is minimised by itself.
         let least_mean = |cell: &RankedCell| {
             let means = candidates.iter().map(|&mechanism| cell.logarithm(mechanism));
             means.min_by(f64::total_cmp)
@@ -75,17 +83,18 @@ impl Hindsight {
         let means = cells.iter().filter_map(least_mean);
         Some(Self {
             has_own,
-            worst: told.or_else(|| choices.iter().map(|choice| choice.worst).reduce(Worst::greater))?,
+            worst: significant
+                .or_else(|| choices.iter().map(|choice| choice.worst).reduce(Worst::greater))?,
             geometric_mean: (means.sum::<f64>() / cells.len() as f64).exp(),
             cells_near: choices.iter().filter(|choice| choice.worst.ratio.mean <= NEAR).count(),
             choices,
         })
     }
 
-    /// The line above its rows in tables.
+    /// The heading above the rows of the oracle in tables.
     pub const HEADING: &str = "Best in hindsight, each cell with another mechanism";
 
-    /// Returns its name in tables. A star marks the oracle that may choose mechanisms of this project.
+    /// Returns the name of the oracle in tables. A star marks the oracle that may choose mechanisms of this project.
     pub const fn name(&self) -> &'static str {
         if self.has_own { "hindsight*" } else { "hindsight" }
     }
@@ -97,8 +106,8 @@ mod tests {
     use crate::rank::RankedFigure;
     use crate::results::{FigureRatio, Metric};
 
-    /// Returns a cell with a row of ratios for each figure, and a column for each mechanism. Ratios are significant except in the
-    /// places of `untold`.
+    /// Makes a cell with a row of ratios for each metric, and a column for each mechanism. All ratios are significant except
+    /// those at `untold`.
     fn cell(ratios: &[[f64; 3]], untold: &[(usize, usize)]) -> RankedCell {
         let figure = |(number, row): (usize, &[f64; 3])| {
             let ratio = |(mechanism, &mean): (usize, &f64)| {
@@ -118,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cell_has_the_mechanism_whose_worst_ratio_is_the_smallest() {
+    fn the_oracle_row_takes_the_mechanism_with_the_smallest_worst_ratio_in_each_cell() {
         // The quick one, the sparing one, and one between them, which is nowhere the best and chosen where it is never bad.
         let cells =
             [cell(&[[1.0, 3.0, 1.3], [2.0, 1.0, 1.2]], &[]), cell(&[[1.04, 1.0, 1.5], [1.0, 1.5, 1.5]], &[])];
@@ -137,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_column_is_minimised_by_itself() {
+    fn the_oracle_row_minimises_each_metric_separately() {
         // By the mean the first is better, by its worst ratio the second.
         let cells = [cell(&[[1.0, 1.4, 9.0], [1.0, 1.4, 9.0], [1.5, 1.4, 9.0]], &[])];
         let hindsight = Hindsight::of(&cells, &[0, 1, 2], false).unwrap();
@@ -152,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn mechanisms_made_here_have_a_hindsight_of_their_own() {
+    fn mechanisms_of_this_project_have_their_own_oracle_row() {
         let ranked = |names: &[&str]| super::super::ranking::tests::ranking(names, 2);
         let [published] = ranked(&["default", "cocoa", "linux-rto"]).hindsight().try_into().unwrap();
         assert!(!published.has_own && published.choices.iter().all(|it| it.mechanism < 2), "{published:?}");

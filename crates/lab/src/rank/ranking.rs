@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::yardstick::mean;
 use super::{Section, Suite, SuiteCell, Yardstick};
-use crate::lists::repeated;
+use crate::lists::{joined, repeated};
 pub(super) use crate::results::NEAR;
 use crate::results::conditions::Conditions;
 use crate::results::{Bound, Cell, CellResult, FigureRatio, Metric, bound_of, bounds};
@@ -13,46 +13,46 @@ use coapace_run::contender::Contender;
 /// The largest ratio that counts in means. Otherwise one cell without progress would dominate the mean.
 pub(super) const MOST: f64 = 100.0;
 
-/// The mechanisms over the cells of a suite.
+/// The comparison of mechanisms over the cells of a suite.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// The heading of the suite.
     pub title: String,
     /// The purpose of the suite, in a sentence; may be empty.
     pub summary: String,
-    /// The mechanisms, in the order in which they were named. Cells have their results and ratios in this order.
+    /// The mechanisms, in the sequence in which they were named. Cells have their results and ratios in this sequence.
     pub mechanisms: Vec<String>,
-    /// The cells in which anything can be compared.
+    /// The cells in which mechanisms can be compared.
     pub cells: Vec<RankedCell>,
-    /// The cells in which nothing can be compared, in words: no published mechanism that dithers has a figure there.
+    /// The cells without a comparison, in words: no published mechanism with random timeouts has a value there.
     pub left_out: Vec<String>,
-    /// The standings: dithered mechanisms before the others, and among them the smallest worst ratio first.
+    /// The standings: mechanisms with random timeouts before the others, and among them the smallest worst ratio first.
     pub standings: Vec<Standing>,
 }
 
-/// A cell of a suite, with the ratios of every figure that counts.
+/// A cell of a suite, with the ratios for every metric that counts.
 #[derive(Clone, Debug)]
 pub struct RankedCell {
     /// The conditions in words.
     pub name: String,
     /// The runs of each mechanism.
     pub results: Vec<CellResult>,
-    /// The figures that count, in the order of the suite.
+    /// The metrics that count, in the sequence of the suite.
     pub figures: Vec<RankedFigure>,
 }
 
-/// One metric in one cell.
+/// The results of one metric in one cell.
 #[derive(Clone, Debug)]
 pub struct RankedFigure {
     /// The metric.
     pub metric: Metric,
-    /// The number of the mechanism that is the yardstick.
+    /// The number of the mechanism that is the baseline.
     pub best: usize,
-    /// The mean of each mechanism over the seeds; `None` if some seed has none.
+    /// The mean of each mechanism over the seeds; `None` if some seed has no value.
     pub values: Vec<Option<f64>>,
-    /// The bound that the scenario sets, if one is known.
+    /// The bound that follows from the scenario, if one is known.
     pub bound: Option<Bound>,
-    /// How many times worse each mechanism is than the yardstick; infinite if some seed has no value.
+    /// How many times worse each mechanism is than the baseline; infinite if some seed has no value.
     pub ratios: Vec<FigureRatio>,
 }
 
@@ -61,53 +61,55 @@ pub struct RankedFigure {
 pub struct Standing {
     /// The number of the mechanism.
     pub mechanism: usize,
-    /// Its section.
+    /// The section of the mechanism.
     pub section: Section,
-    /// The greatest ratio that is significantly above 1: its 95 % interval lies above 1, or it has none. If no ratio is, the
-    /// greatest of all; `None` without cells.
+    /// The greatest of the ratios that are significantly above 1: the 95 % interval is above 1, or there is only one
+    /// seed and so no interval. If no ratio is, the greatest of all; `None` without cells.
     pub worst: Option<Worst>,
-    /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike. A ratio above 100 counts as
+    /// The geometric mean: over the metrics of each cell, then over the cells, with equal weights. A ratio above 100 counts as
     /// 100.
     pub geometric_mean: f64,
-    /// The cells in which no figure is more than 5 % worse than the best.
+    /// The number of cells in which no metric is more than 5 % worse than the best.
     pub cells_near: usize,
-    /// All cells.
+    /// The number of all cells.
     pub cells: usize,
-    /// The figures that are at most 5 % worse than the best.
+    /// The number of metrics, over all cells, in which the mechanism is at most 5 % worse than the best.
     pub figures_near: usize,
-    /// All figures.
+    /// The number of all metrics, over all cells.
     pub figures: usize,
 }
 
-/// The worst ratio of a mechanism, and its place.
+/// The worst ratio of a mechanism, and where it occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
     /// The ratio.
     pub ratio: FigureRatio,
     /// The number of the cell.
     pub cell: usize,
-    /// The number of the figure in that cell.
+    /// The number of the metric in that cell.
     pub figure: usize,
 }
 
 impl Worst {
-    /// Returns the greater of two; the first of equal ones, because it is the more important metric.
+    /// Returns the greater of two ratios; the first of equal ones, because it belongs to the more important metric.
     pub(super) fn greater(self, other: Self) -> Self {
         if other.ratio.mean > self.ratio.mean { other } else { self }
     }
 
-    /// Returns whether the ratio is significantly above 1. The ratio of a single seed has no interval, and counts as significant.
-    fn is_told(&self) -> bool {
+    /// Returns whether the ratio is significantly above 1. The ratio of a single seed has no interval, and counts as
+    /// significant.
+    fn is_significant(&self) -> bool {
         self.ratio.interval.is_none_or(|(low, _)| low > 1.0)
     }
 }
 
 impl Ranking {
-    /// Ranks `results` of the [trials](Suite::trials) of a suite, cell by cell. Cells that lack runs, because an experiment was
+    /// Ranks `results` of the [trials](Suite::trials) of a suite, cell by cell. Cells without runs, because an experiment was
     /// interrupted, are left out.
     pub fn of(suite: &Suite, results: Vec<CellResult>) -> Self {
         let mut groups: Vec<(Vec<CellResult>, &SuiteCell)> =
             suite.cells.iter().map(|cell| (Vec::new(), cell)).collect();
+        // The name and the hash: scenarios of different names may run alike, and are cells of their own.
         let keys: Vec<_> =
             suite.cells.iter().map(|cell| (cell.scenario.name.clone(), cell.scenario.hash())).collect();
         let mut place = 0;
@@ -116,10 +118,12 @@ impl Ranking {
             let is_of = |key: &(String, String)| {
                 key.0 == result.cell.scenario && key.1 == result.cell.scenario_hash.to_string()
             };
+            // A result that belongs to no cell of the suite is left out.
             let Some(ahead) = keys.iter().skip(place).position(is_of) else { continue };
             place += ahead;
             groups[place].0.push(result);
         }
+        // Every cell needs every mechanism with all seeds, or ratios of cells would mean different things.
         let most = groups.iter().map(|(results, _)| results.len()).max().unwrap_or(0);
         groups.retain(|(results, _)| {
             let is_whole = |result: &CellResult| result.runs.len() == results[0].runs.len();
@@ -129,6 +133,7 @@ impl Ranking {
             results.iter().map(|result| result.cell.mechanism.clone()).collect()
         });
         let sections: Vec<Section> = mechanisms.iter().map(|label| Section::of(label)).collect();
+        // Named together, because a name says how a cell differs from the others.
         let names = names(&groups.iter().map(|(results, _)| &results[0].cell).collect::<Vec<_>>());
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
         for ((results, cell), name) in groups.into_iter().zip(names) {
@@ -144,15 +149,16 @@ impl Ranking {
         let mut standings: Vec<_> = (sections.iter().enumerate())
             .map(|(mechanism, section)| Standing::of(mechanism, *section, &cells))
             .collect();
+        // The sort is stable: equal mechanisms keep the sequence in which they were named.
         standings.sort_by(Standing::order);
         let (title, summary) = (suite.title.clone(), suite.summary.clone());
         Self { title, summary, mechanisms, cells, left_out, standings }
     }
 
-    /// Returns the mechanisms that are named, or every mechanism over UDP if none is.
+    /// Returns the named mechanisms, or every mechanism over UDP if none is named.
     ///
     /// # Errors
-    /// Returns one line if a mechanism is unknown or named twice, or if none of them can be a yardstick.
+    /// Returns one line if a mechanism is unknown or named twice, or if none of them can be the baseline.
     pub fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
         if let Some(label) = repeated(labels) {
             return Err(format!("{label:?} is named twice"));
@@ -161,17 +167,17 @@ impl Ranking {
         if Self::has_yardstick(named.iter().map(|contender| contender.label.as_str())) {
             return Ok(named);
         }
-        Err("mechanisms are measured by the best published one that dithers, and none of these is one: name another, such as \
+        Err("mechanisms are compared with the best published one with random timeouts, and none is among these: name another, such as \
              cocoa, or none to rank all"
             .to_owned())
     }
 
-    /// Returns whether any of these mechanisms can be a yardstick.
+    /// Returns whether any of these mechanisms can be the baseline.
     pub fn has_yardstick<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
         labels.into_iter().any(|label| Section::of(label).is_yardstick())
     }
 
-    /// Returns the worst ratio of a mechanism in one cell, and the number of its figure.
+    /// Returns the worst ratio of a mechanism in one cell, and the number of its metric.
     ///
     /// # Panics
     /// Panics if the cell does not exist.
@@ -179,30 +185,31 @@ impl Ranking {
         self.cells[cell].worst(cell, mechanism)
     }
 
-    /// Returns the number of runs behind the ranking.
+    /// Returns the number of runs in the ranking.
     pub fn runs(&self) -> usize {
         self.cells.iter().flat_map(|cell| &cell.results).map(|result| result.runs.len()).sum()
     }
 }
 
 impl RankedCell {
-    /// Returns the worst ratio of a mechanism; `cell` is the number of this cell.
+    /// Returns the worst ratio of a mechanism in this cell, whose number is `cell`; `None` without metrics.
     pub(super) fn worst(&self, cell: usize, mechanism: usize) -> Option<Worst> {
         self.all(cell, mechanism).reduce(Worst::greater)
     }
 
-    /// Returns the worst ratio that is significantly above 1.
-    pub(super) fn worst_told(&self, cell: usize, mechanism: usize) -> Option<Worst> {
-        self.all(cell, mechanism).filter(Worst::is_told).reduce(Worst::greater)
+    /// Returns the worst ratio of a mechanism that is significantly above 1; `None` if no ratio is.
+    pub(super) fn worst_significant(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+        self.all(cell, mechanism).filter(Worst::is_significant).reduce(Worst::greater)
     }
 
-    /// Returns the mean of the logarithms of a mechanism's ratios.
+    /// Returns the mean logarithm of a mechanism's ratios in this cell.
     pub(super) fn logarithm(&self, mechanism: usize) -> f64 {
-        let logarithms = self.figures.iter().map(|it| it.ratios[mechanism].mean.min(MOST).ln());
+        // An infinite ratio counts as `MOST`, and one of 0 as its inverse, so that the sum stays finite.
+        let logarithms = self.figures.iter().map(|it| it.ratios[mechanism].mean.clamp(1.0 / MOST, MOST).ln());
         logarithms.sum::<f64>() / self.figures.len().max(1) as f64
     }
 
-    /// Returns all ratios of a mechanism.
+    /// Returns the ratio of a mechanism for each metric of this cell, whose number is `cell`.
     fn all(&self, cell: usize, mechanism: usize) -> impl Iterator<Item = Worst> {
         let ratios = self.figures.iter().enumerate();
         ratios.map(move |(figure, it)| Worst { ratio: it.ratios[mechanism], cell, figure })
@@ -230,13 +237,15 @@ impl Standing {
         };
         let all: Vec<Vec<f64>> = cells.iter().map(ratios).collect();
         let near = |ratio: &&f64| **ratio <= NEAR;
-        let told = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst_told(place, mechanism));
+        let significant =
+            cells.iter().enumerate().filter_map(|(place, cell)| cell.worst_significant(place, mechanism));
         let every = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst(place, mechanism));
+        // The mean has all ratios, and the worst only significant ones: a mean averages chance out, and a maximum picks it.
         let logarithms: f64 = cells.iter().map(|cell| cell.logarithm(mechanism)).sum();
         Self {
             mechanism,
             section,
-            worst: told.reduce(Worst::greater).or_else(|| every.reduce(Worst::greater)),
+            worst: significant.reduce(Worst::greater).or_else(|| every.reduce(Worst::greater)),
             geometric_mean: (logarithms / all.len().max(1) as f64).exp(),
             cells_near: all.iter().filter(|ratios| ratios.iter().all(|ratio| *ratio <= NEAR)).count(),
             cells: all.len(),
@@ -246,6 +255,7 @@ impl Standing {
     }
 
     fn order(&self, other: &Self) -> Ordering {
+        // Mechanisms without dither come last whatever their ratios, because they cannot be advised.
         let undithered = |it: &Self| it.section == Section::Undithered;
         let worst = |it: &Self| it.worst.map_or(f64::INFINITY, |worst| worst.ratio.mean);
         (undithered(self).cmp(&undithered(other)))
@@ -254,7 +264,7 @@ impl Standing {
     }
 }
 
-/// Returns the conditions of each cell in words: its scenario, and its differences from the other cells of that scenario.
+/// Returns each cell's name: its scenario, and its differences from other cells of that scenario.
 fn names(cells: &[&Cell]) -> Vec<String> {
     let several = cells.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
     let name = |own: &&Cell| {
@@ -263,9 +273,9 @@ fn names(cells: &[&Cell]) -> Vec<String> {
         // A knob is `custom` if none of its choices is in force. That says nothing.
         own_known.knobs.retain(|_, value| value != "custom");
         let differing = Conditions::of(alike).describe(&own_known);
+        // With one scenario for all cells, the title names it.
         let scenario = if several || differing.is_empty() { own.scenario.as_str() } else { "" };
-        let gap = if scenario.is_empty() || differing.is_empty() { "" } else { " · " };
-        format!("{scenario}{gap}{differing}")
+        joined(scenario, &differing)
     };
     cells.iter().map(name).collect()
 }
@@ -286,7 +296,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_best_published_mechanism_has_a_ratio_of_one_and_no_published_one_has_less() {
+    fn the_best_published_mechanism_has_the_smallest_published_ratio_which_is_1() {
         let names = ["default", "linux-rto", "cocoa", "fasor"];
         let ranking = ranking(&names, 2);
         assert_eq!((ranking.mechanisms.as_slice(), ranking.runs()), (&names.map(str::to_owned)[..], 24));
@@ -311,7 +321,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn standings_follow_the_worst_ratio_and_the_undithered_stand_apart() {
+    fn a_ranking_sorts_by_worst_ratio_and_lists_mechanisms_without_dither_separately() {
         let ranking = ranking(&["linux-rto", "default", "cocoa", "fasor"], 2);
         let (last, dithered) = ranking.standings.split_last().unwrap();
         assert_eq!((last.mechanism, last.section), (0, Section::Undithered));
@@ -321,12 +331,13 @@ pub(super) mod tests {
             let ratios: Vec<Vec<f64>> = (ranking.cells.iter())
                 .map(|cell| cell.figures.iter().map(|it| it.ratios[standing.mechanism].mean).collect())
                 .collect();
-            let told =
-                ranking.cells.iter().flat_map(|cell| &cell.figures).map(|it| it.ratios[standing.mechanism]);
-            let told = told.filter(|ratio| ratio.interval.unwrap().0 > 1.0).map(|ratio| ratio.mean);
+            let all = ranking.cells.iter().flat_map(|cell| &cell.figures);
+            let all = all.map(|it| it.ratios[standing.mechanism]);
+            let significant = all.filter(|ratio| ratio.interval.unwrap().0 > 1.0).map(|ratio| ratio.mean);
             let most = ratios.iter().flatten().copied().fold(0.0, f64::max);
-            let most_told = told.fold(0.0, f64::max);
-            assert!((worst(standing) - if most_told > 0.0 { most_told } else { most }).abs() < 1e-12);
+            // Without a significant ratio, the greatest of all is the worst.
+            let expected = Some(significant.fold(0.0, f64::max)).filter(|it| *it > 0.0).unwrap_or(most);
+            assert!((worst(standing) - expected).abs() < 1e-12);
             let product = |ratios: &Vec<f64>| ratios.iter().product::<f64>().powf(1.0 / ratios.len() as f64);
             let mean = ratios.iter().map(product).product::<f64>().sqrt();
             assert!((standing.geometric_mean - mean).abs() < 1e-9);
@@ -338,7 +349,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cells_that_lack_a_mechanism_are_left_out() {
+    fn a_ranking_leaves_out_cells_in_which_a_mechanism_did_not_run() {
         let suite = Suite::load(
             &["nb-iot".to_owned()],
             &[("clients".to_owned(), "2,3".to_owned()), ("workload.exchanges".to_owned(), "2".to_owned())],

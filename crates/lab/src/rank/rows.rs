@@ -1,11 +1,11 @@
-//! Ratios for programs: a row for each figure of each mechanism in each cell.
+//! Ratios as csv or json: a row for each metric of each mechanism in each cell.
 
 use super::{RankedCell, RankedFigure, Ranking, Section};
 use crate::output::sheet::{Column, columns};
 use crate::output::{Sheet, SheetValue};
 use crate::results::{Cell, CellResult, CellSummary};
 
-/// A figure of one mechanism in one cell.
+/// A metric of one mechanism in one cell.
 pub(crate) struct RankingRow<'a> {
     /// The number of the cell, from 1.
     number: usize,
@@ -23,7 +23,7 @@ type Of = fn(&RankingRow<'_>) -> SheetValue;
 
 /// The columns of every row: name, meaning and value.
 pub(crate) const COLUMNS: &[Column<Of>] = columns! {
-    /// The number of the cell among those of the suite that can be compared, from 1.
+    /// The number of the cell among the comparable cells of the suite, from 1.
     "cell" => |it| SheetValue::Count(it.number as u64),
     /// The scenario's name.
     "scenario" => |it| (&it.cell.scenario).into(),
@@ -31,45 +31,49 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     "workload" => |it| (&it.cell.workload).into(),
     /// How many clients there are.
     "clients" => |it| SheetValue::Count(it.cell.clients.into()),
-    /// The mechanism, exactly as it was asked for.
+    /// The mechanism, exactly as it was named.
     "mechanism" => |it| (&it.cell.mechanism).into(),
-    /// `published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.
+    /// `published`: published, with random timeouts, a possible baseline; `coapace`: made by this project, with random
+    /// timeouts; `other`: of another crate, a mix or TCP; `undithered`: without random timeouts.
     "section" => |it| Section::of(&it.cell.mechanism).word().into(),
     /// The figure that is compared.
     "metric" => |it| it.figure.metric.name().into(),
-    /// Its mean over the seeds, in the metric's unit; empty if some seed has none.
+    /// The mean of the value over the seeds, in the metric's unit; empty if some seed has none.
     "value" => |it| it.figure.values[it.mechanism].into(),
-    /// The published mechanism that dithers and has the best figure.
+    /// The published mechanism with random timeouts that has the best figure.
     "best" => |it| it.best.into(),
-    /// The figure of the best.
+    /// The figure of the mechanism in `best`.
     "best_value" => |it| it.figure.values[it.figure.best].into(),
-    /// The bound that the scenario alone sets, if one is known (docs/rank.md).
+    /// The best value that any mechanism can reach in this scenario, if it is known (docs/rank.md).
     "bound" => |it| it.figure.bound.map(|bound| bound.value).into(),
-    /// How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse;
-    /// empty if some seed has no figure, which counts as infinite.
+    /// How many times worse the figure is than the best, seed by seed: the geometric mean. 1 is as good, and more is worse. It
+    /// is empty if some seed has no figure, which counts as infinite.
     "ratio" => |it| Some(it.figure.ratios[it.mechanism].mean).into(),
-    /// The lower end of its 95 % confidence interval; empty with one seed.
+    /// The lower end of the ratio's 95 % confidence interval; empty with one seed.
     "ratio_low" => |it| it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into(),
-    /// The upper end; empty if there is none.
+    /// The upper end of the ratio's interval; empty if there is none.
     "ratio_high" => |it| it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into(),
-    /// The published mechanism that dithers and is best in hindsight: its worst ratio over the figures of the cell is the smallest.
+    /// The published mechanism with random timeouts that is best in hindsight: its worst ratio over the figures of the cell is the
+    /// smallest.
     "hindsight" => |it| it.hindsight.into(),
     /// How many seeds were run.
     "runs" => |it| SheetValue::Count(it.summary.runs),
-    /// The hash of the scenario with every knob set.
+    /// The hash of the scenario, including the values of its knobs.
     "scenario_hash" => |it| SheetValue::Text(it.cell.scenario_hash.to_string()),
     /// The hash of the runs.
     "trace_hash" => |it| SheetValue::Text(it.summary.trace_hash.to_string()),
 };
 
 impl Ranking {
-    /// Returns a row for each figure of each mechanism in each cell. `docs/results.md` has every column.
+    /// Returns a row for each metric of each mechanism in each cell. `docs/results.md` describes every column.
     pub fn rows(&self, commit: &str) -> Sheet {
+        // Made once for each mechanism, because every metric of it has a row with the summary.
         let summary = |cell: &RankedCell| cell.results.iter().map(CellResult::summary).collect();
         let summaries: Vec<Vec<CellSummary>> = self.cells.iter().map(summary).collect();
         let hindsight = self.hindsight();
         let mut rows = Vec::new();
         for (place, cell) in self.cells.iter().enumerate() {
+            // The first oracle chooses among published mechanisms alone.
             let chosen = hindsight.first().map_or("", |it| &self.mechanisms[it.choices[place].mechanism]);
             for figure in &cell.figures {
                 for (mechanism, result) in cell.results.iter().enumerate() {
@@ -103,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_a_figure_beside_the_best() {
+    fn a_row_of_a_ranking_has_a_value_and_the_best_value() {
         let ranking = ranking(&["default", "linux-rto"], 2);
         let csv = written(RowFormat::Csv, &ranking);
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_do_not_depend_on_the_number_of_threads() {
+    fn the_rows_of_a_ranking_do_not_depend_on_the_number_of_threads() {
         let on = |jobs| written(RowFormat::Csv, &ranking(&["default", "cocoa"], jobs));
         assert_eq!(on(1), on(2));
     }

@@ -5,27 +5,28 @@ use coapace_scenario::naming::{bulk_alone, parse_any};
 
 /// The section of a ranking that a mechanism belongs to.
 ///
-/// Only published mechanisms that dither are yardsticks. Clients without dither stay in step in a scenario in which they begin
-/// together. So they win cells that no network with real clocks would give them. Mechanisms of this project and of other crates
-/// are compared with published ones, and not with each other.
+/// Only published mechanisms with random timeouts are baselines. Without dither, clients that begin together stay in step, and
+/// so win cells that no network with real clocks would let them win. Mechanisms of this project and of other crates are
+/// compared with published ones, and not with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
-    /// Published elsewhere and dithered, with any parameters: a yardstick.
+    /// Published elsewhere and with random timeouts, with any parameters: a possible baseline.
     Published,
-    /// Made by this project, and dithered.
+    /// Made by this project, with random timeouts.
     Coapace,
-    /// A mechanism of another crate, dithered; a mix; or CoAP over TCP.
+    /// A mechanism of another crate with random timeouts; a mix; or CoAP over TCP.
     Other,
-    /// Without dither, wherever it comes from.
+    /// Without random timeouts, from any source.
     Undithered,
 }
 
 impl Section {
-    /// Every section, in the order of a ranking.
+    /// Every section, in the sequence of a ranking.
     pub const ALL: [Self; 4] = [Self::Published, Self::Coapace, Self::Other, Self::Undithered];
 
-    /// Returns the section of a mechanism, by the text that named it.
+    /// Returns the section of a mechanism from its text.
     pub fn of(label: &str) -> Self {
+        // A mix and `tcp` are not the name of one mechanism.
         let Ok((mechanism, entry)) = parse_any(label) else { return Self::Other };
         // A body of many blocks keeps no step with others.
         let keeps_step = !mechanism.dithers() && bulk_alone(label).is_none();
@@ -39,12 +40,12 @@ impl Section {
         }
     }
 
-    /// Returns whether its mechanisms are yardsticks for the others.
+    /// Returns whether mechanisms of this section are possible baselines.
     pub const fn is_yardstick(self) -> bool {
         matches!(self, Self::Published)
     }
 
-    /// Returns the word for it in rows.
+    /// Returns the word for the section in rows.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -54,7 +55,7 @@ impl Section {
         }
     }
 
-    /// Returns the heading above its mechanisms.
+    /// Returns the heading of the section.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Published => "Published, with dither",
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_yardstick_was_published_and_dithers() {
+    fn only_published_mechanisms_with_random_timeouts_are_baselines_of_a_ranking() {
         for (label, section) in [
             ("cocoa", Section::Published),
             ("fasor:preset=libcoap-2019", Section::Published),

@@ -1,4 +1,4 @@
-//! Suites: the cells that a ranking is made over.
+//! Suites: the cells of a ranking.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,18 +24,18 @@ const BUILTINS: &[(&str, &str)] = &[
 /// The most cells of a suite.
 const MOST_CELLS: usize = 10_000;
 
-/// Cells that mechanisms are compared over.
+/// Cells over which mechanisms are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Suite {
-    /// The heading.
+    /// The heading of the suite.
     pub title: String,
     /// The purpose, in a sentence; may be empty.
     pub summary: String,
-    /// The cells, no two of which run alike.
+    /// The cells, no two of which have equal runs.
     pub cells: Vec<SuiteCell>,
 }
 
-/// A condition, its number of seeds, and its metrics.
+/// A cell of a suite: a condition, its number of seeds, and the metrics that count in it.
 #[derive(Clone, Debug)]
 pub struct SuiteCell {
     /// The network and the workload.
@@ -60,19 +60,19 @@ struct Text {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteEntry {
-    /// A built-in scenario, or the path of a file, from the folder of the suite.
+    /// A built-in scenario, or the path of a file relative to the suite's folder.
     scenario: Option<String>,
-    /// In place of a scenario: a paper, whose every condition is a cell.
+    /// The key of a paper, instead of a scenario. Every condition of the paper is a cell.
     paper: Option<String>,
     /// Settings of the scenario. A list of values makes a grid.
     #[serde(default)]
     set: BTreeMap<String, SettingValues>,
-    /// A cell is left out if its knobs have the values of one of these tables. A list has several values.
+    /// A cell is left out if its knobs have the values in one of these tables. A list means any of its values.
     #[serde(default)]
     except: Vec<BTreeMap<String, SettingValues>>,
-    /// The number of seeds; `None` for the number of the scenario.
+    /// The number of seeds; `None` for the scenario's number.
     seeds: Option<u32>,
-    /// The metrics that count; empty for the metrics of the workload.
+    /// The metrics that count; empty for the default metrics of the workload.
     #[serde(default)]
     metrics: Vec<Metric>,
 }
@@ -90,23 +90,23 @@ impl Suite {
         BUILTINS.iter().map(|(name, _)| *name)
     }
 
-    /// Reads the suites and scenarios that `words` name, built-in or in files, into one suite. `settings` are made in every cell;
-    /// several values of a key, with commas between, make a grid.
+    /// Reads suites and scenarios, built-in or in files, into one suite. `settings` apply to every cell; several values of a
+    /// key, separated by commas, make a grid.
     ///
     /// # Errors
-    /// Returns the first fault in one line.
+    /// Returns the first error in one line.
     pub fn load(words: &[String], settings: &[Setting]) -> Result<Self, String> {
         Self::joined(words.iter().map(|word| Self::load_one(word, settings)))
     }
 
-    /// Returns the suite of one cell: a scenario with its own number of seeds.
+    /// Returns the suite of one cell: a scenario with its number of seeds.
     pub fn of(scenario: &Arc<Scenario>) -> Self {
         let (title, summary) = (scenario.title.clone(), scenario.summary.clone());
         let (seeds, metrics) = (scenario.defaults.seeds, headline_metrics(scenario));
         Self { title, summary, cells: vec![SuiteCell { scenario: scenario.clone(), seeds, metrics }] }
     }
 
-    /// Joins suites into one. Of cells that run alike, the first stays.
+    /// Joins suites into one. Of cells with equal runs, the first is kept.
     ///
     /// # Errors
     /// Returns the first error among the suites, or a line if there are none.
@@ -116,9 +116,11 @@ impl Suite {
         for suite in suites {
             let suite = suite?;
             all.title = format!("{}; {}", all.title, suite.title);
+            // A sentence about one suite does not hold for several.
             all.summary = String::new();
             all.cells.extend(suite.cells);
         }
+        // A cell that is in two suites must not count twice.
         let mut known = BTreeSet::new();
         all.cells.retain(|cell| known.insert((cell.scenario.name.clone(), cell.scenario.hash())));
         Ok(all)
@@ -128,7 +130,9 @@ impl Suite {
         if let Some((_, text)) = BUILTINS.iter().find(|(name, _)| *name == word) {
             return Self::parse(text, None, settings).map_err(|error| format!("suites/{word}.toml: {error}"));
         }
+        // A built-in name takes precedence over a file of that name.
         if Scenario::builtin(word).is_none() && Path::new(word).is_file() {
+            // Read like a scenario, with the same bound on the length.
             let text = Source::find(word).map_err(|error| error.to_string())?.text;
             let is_suite =
                 toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("entries"));
@@ -142,21 +146,23 @@ impl Suite {
             let suites = Self::names().collect::<Vec<_>>().join(", ");
             format!("{error}; a suite is {suites} or a file with `[[entries]]`")
         })?;
+        // All cells are of one scenario, so the first has its title.
         let first = cells.first().map(|cell| cell.scenario.clone());
         let (title, summary) =
             first.map_or_else(Default::default, |first| (first.title.clone(), first.summary.clone()));
         Ok(Self { title, summary, cells })
     }
 
-    /// Reads a suite. Paths of scenarios begin in `folder`.
+    /// Reads a suite. Paths of scenarios are relative to `folder`.
     fn parse(text: &str, folder: Option<&Path>, settings: &[Setting]) -> Result<Self, String> {
         let text: Text = toml::from_str(text).map_err(|error| wrong(text, &error))?;
         let mut cells = Vec::new();
         for (place, entry) in text.entries.iter().enumerate() {
             let own = entry.cells(folder, settings);
             cells.extend(own.map_err(|error| format!("entry {}: {error}", place + 1))?);
+            // Counted after every entry, because each may be a large grid.
             if cells.len() > MOST_CELLS {
-                return Err(format!("these are more than {MOST_CELLS} cells"));
+                return Err(format!("the suite has more than {MOST_CELLS} cells"));
             }
         }
         Ok(Self { title: text.title, summary: text.summary, cells })
@@ -178,8 +184,9 @@ impl Suite {
     }
 }
 
-/// Returns the fault of a suite in one line, without the text of the file.
+/// Returns the error in a suite in one line, without the text of the file.
 fn wrong(text: &str, error: &toml::de::Error) -> String {
+    // `message` has no excerpt of the file, which may be any file.
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let message = error.message().replace(char::is_control, " ");
@@ -190,23 +197,24 @@ impl SuiteEntry {
     fn cells(&self, folder: Option<&Path>, settings: &[Setting]) -> Result<Vec<SuiteCell>, String> {
         match (&self.scenario, &self.paper) {
             (Some(scenario), None) => {
+                // A built-in name is not a path. A file is looked for beside the suite.
                 let path = folder.filter(|_| Scenario::builtin(scenario).is_none());
                 let path = path.map(|folder| folder.join(scenario).to_string_lossy().into_owned());
                 self.cells_of(path.as_deref().unwrap_or(scenario), &[], settings)
             }
             (None, Some(key)) => {
-                let paper = Paper::find(key).ok_or_else(|| format!("there is no paper `{key}`"))?;
+                let paper = Paper::named(key)?;
                 let cells = paper.conditions()?.into_iter().map(|(scenario, own)| {
                     let cells = self.cells_of(&scenario, &own, settings);
                     cells.map_err(|error| format!("{key}: {error}"))
                 });
                 Ok(cells.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             }
-            _ => Err("an entry has either `scenario` or `paper`".to_owned()),
+            _ => Err("an entry must have either `scenario` or `paper`".to_owned()),
         }
     }
 
-    /// Returns the cells of one scenario. Settings of the caller replace settings of the entry, and these the settings of the
+    /// Returns the cells of one scenario. Settings of the caller override those in the entry, and these override those in the
     /// paper.
     fn cells_of(
         &self,
@@ -216,16 +224,20 @@ impl SuiteEntry {
     ) -> Result<Vec<SuiteCell>, String> {
         let own = self.set.iter().map(|(key, values)| Ok((key.clone(), values.text(key)?)));
         let own = own.collect::<Result<Vec<_>, String>>()?;
+        // A value of a paper is one value, even with commas.
         let of_paper = of_paper.iter().map(|(key, value)| (key.clone(), quoted(value)));
+        // Where a key is set more than once, the last setting counts.
         let settings: Vec<Setting> = of_paper.chain(own).chain(of_caller.iter().cloned()).collect();
         let mut cells = Vec::new();
         let grid = Grid::new(scenario, &settings).map_err(|error| error.to_string())?;
         for scenario in grid.scenarios() {
             let scenario = scenario.map_err(|error| error.to_string())?;
             let seeds = self.seeds.unwrap_or(scenario.defaults.seeds);
+            // The bounds of `defaults.seeds` in a scenario.
             if seeds == 0 || seeds > 100_000 {
-                return Err(format!("`seeds` is a number from 1 to 100000, not {seeds}"));
+                return Err(format!("`seeds` must be a number from 1 to 100000, not {seeds}"));
             }
+            // After the scenario is made, because an exception is about its knobs, which settings and choices decide.
             if self.excepts(&scenario)? {
                 continue;
             }
@@ -236,9 +248,10 @@ impl SuiteEntry {
         Ok(cells)
     }
 
-    /// Returns whether a cell is left out.
+    /// Returns whether [`except`](Self::except) leaves out the cell of this scenario.
     fn excepts(&self, scenario: &Scenario) -> Result<bool, String> {
         for exception in &self.except {
+            // A cell is an exception if all knobs of one table match.
             let mut is_one = true;
             for (knob, values) in exception {
                 let text = values.text(knob)?;
@@ -252,6 +265,7 @@ impl SuiteEntry {
                     }
                 }
             }
+            // An empty table would except every cell.
             if is_one && !exception.is_empty() {
                 return Ok(true);
             }
@@ -281,13 +295,13 @@ impl SettingValues {
     }
 }
 
-/// Returns a text in quotes if it has commas, which a grid would take for separators. The scenario removes the quotes.
+/// Returns a text in quotes if it has commas, which a grid would treat as separators. The scenario removes the quotes.
 fn quoted(value: &str) -> String {
     if coapace_scenario::split_values(value).len() > 1 { format!("'{value}'") } else { value.to_owned() }
 }
 
-/// Returns the metrics that count in a scenario, the most important first. Where clients finish, the median alone rewards a
-/// mechanism that lets a few wait, so the mean, the slowest tenth and the last client count as much.
+/// Returns the metrics that count in a scenario, the most important first. If clients finish, the median alone would reward a
+/// mechanism that lets a few clients wait, so the mean, the slowest tenth and the last client count as much.
 pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
     let workload = &scenario.workload;
     if workload.kind == WorkloadKind::Flows {
@@ -299,6 +313,7 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
         return all.into_iter().flatten().collect();
     }
     if workload.kind == WorkloadKind::Transfer {
+        // The slowest transfer counts as much as the mean, and blocks that arrive twice are the price of speed.
         return [Metric::TransferTime, Metric::TransferTimeMax, Metric::BlocksTwice].into();
     }
     if workload.duration.is_some() {
@@ -318,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_suite_is_read_and_no_two_of_its_cells_run_alike() {
+    fn every_built_in_suite_is_valid_and_has_no_two_equal_cells() {
         for name in Suite::names() {
             let suite = Suite::load(&[name.to_owned()], &[]).unwrap();
             assert!(!suite.cells.is_empty() && !suite.title.is_empty(), "{name}");
@@ -328,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn published_has_the_conditions_of_all_papers_but_those_in_which_nothing_works() {
+    fn the_suite_published_has_the_conditions_of_all_papers_except_hopeless_ones() {
         let suite = Suite::load(&["published".to_owned()], &[]).unwrap();
         let cells: BTreeSet<_> = suite.cells.iter().map(|cell| cell.scenario.hash()).collect();
         let mut left_out = BTreeSet::new();
@@ -347,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_makes_a_grid_and_the_caller_has_the_last_word() {
+    fn lists_in_a_suite_make_a_grid_and_settings_of_the_caller_override_them() {
         let entry =
             "[[entries]]\nscenario = 'nb-iot'\nseeds = 3\nset = { clients = [10, '50'], errors = 'high' }";
         let suite = parse(entry).unwrap();
@@ -369,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_with_commas_is_one_value() {
+    fn a_suite_value_with_commas_is_one_value() {
         let value = "network.down.link.jitter";
         let entry = format!(
             "[[entries]]\nscenario = 'lossy-switch'\nset = {{ '{value}' = '[\"0 ms\", \"40 ms\"]' }}"
@@ -381,11 +396,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_suite_is_refused() {
-        for (entries, told) in [
-            ("[[entries]]\nseeds = 3", "entry 1: an entry has either `scenario` or `paper`"),
+    fn an_unreadable_suite_is_refused() {
+        for (entries, expected) in [
+            ("[[entries]]\nseeds = 3", "entry 1: an entry must have either `scenario` or `paper`"),
             ("[[entries]]\nscenario = 'nb-iot'\npaper = 'meng2017'", "either `scenario` or `paper`"),
-            ("[[entries]]\npaper = 'zzz'", "there is no paper `zzz`"),
+            ("[[entries]]\npaper = 'zzz'", "`zzz` is not the name of a paper; the papers are "),
             ("[[entries]]\nscenario = 'nb-iot'\nset = { clients = [] }", "`set.clients` has no value"),
             ("[[entries]]\nscenario = 'nb-iot'\nset = { clients = { a = 1 } }", "takes texts, numbers"),
             ("[[entries]]\nscenario = 'nb-iot'\nset = { cleints = 1 }", "did you mean `clients`?"),
@@ -393,13 +408,16 @@ mod tests {
                 "[[entries]]\nscenario = 'nb-iot'\nexcept = [{ loss = '2 %' }]",
                 "`except` names the knob `loss`, which nb-iot",
             ),
-            ("[[entries]]\nscenario = 'nb-iot'\nseeds = 0", "`seeds` is a number from 1"),
-            ("[[entries]]\nscenario = 'nb-iot'\nmetrics = ['median']", "there is no metric `median`"),
+            ("[[entries]]\nscenario = 'nb-iot'\nseeds = 0", "`seeds` must be a number from 1"),
+            (
+                "[[entries]]\nscenario = 'nb-iot'\nmetrics = ['median']",
+                "`median` is not the name of a metric",
+            ),
             ("[[entries]]\nscenario = 'nb-iot'\nseed = 3", "unknown field `seed`"),
             ("", "missing field `entries`"),
         ] {
             let error = parse(entries).unwrap_err();
-            assert!(error.contains(told) && !error.contains('\n'), "{entries}: {error}");
+            assert!(error.contains(expected) && !error.contains('\n'), "{entries}: {error}");
         }
         let error = Suite::load(&["publishd".to_owned()], &[]).unwrap_err();
         assert!(
@@ -410,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_has_its_own_headline_metrics() {
+    fn each_kind_of_workload_has_its_own_main_metrics() {
         let of = |name: &str| headline_metrics(&Scenario::load(name, &[]).unwrap());
         assert_eq!(of("nb-iot").len(), 5);
         assert_eq!(of("lossy-switch"), [Metric::Throughput, Metric::TransmissionsPerExchange]);

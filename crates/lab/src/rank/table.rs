@@ -9,12 +9,12 @@ use crate::output::sheet::cut;
 use crate::output::{Look, wrapped};
 use crate::results::{BOUNDS, FigureRatio};
 
-/// The texts of a row after the name, and the place of the worst ratio.
+/// The texts of a row after the name, and where its worst ratio occurs.
 type RowTexts = ([String; 5], String);
 
 impl Ranking {
-    /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every figure if
-    /// there is only one cell. Columns that do not fit are left out and named; a matrix that does not fit is cut into several.
+    /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every metric if
+    /// there is only one cell. Columns that do not fit are left out and listed; a matrix that does not fit is split.
     pub fn table(&self, look: Look) -> String {
         if self.standings.is_empty() || self.cells.is_empty() {
             return self.without_cells(look);
@@ -28,8 +28,8 @@ impl Ranking {
         text
     }
 
-    /// Returns a sentence with the number of ratios whose 95 % interval lies above 1, and the number that chance alone would
-    /// give; `None` without intervals.
+    /// Returns a sentence with the number of ratios whose 95 % interval is above 1, and the number expected by chance; `None`
+    /// without intervals.
     pub fn chance(&self) -> Option<String> {
         let figures = self.cells.iter().flat_map(|cell| &cell.figures);
         let rivals = figures.flat_map(|figure| {
@@ -55,10 +55,13 @@ impl Ranking {
         let hindsight = self.hindsight_rows();
         let own: Vec<RowTexts> = self.standings.iter().map(|standing| self.standing(standing)).collect();
         let best: Vec<RowTexts> = hindsight.iter().map(|it| self.in_hindsight(it)).collect();
+        // The place of the worst ratio is the widest column, and its names are never cut.
         let places = own.iter().chain(&best).map(|(_, place)| place.chars().count()).max().unwrap_or(0);
+        // Four columns for the number, and two blanks before each column.
         let total = |columns: usize| 4 + width + WIDTHS[..columns].iter().map(|own| own + 2).sum::<usize>();
         // A narrow terminal loses the cell of the worst ratio first, and then columns from the right.
         let has_places = total(5) + 2 + places <= look.width;
+        // The worst ratio and its interval always stay.
         let columns = (2..=5).rev().find(|columns| total(*columns) <= look.width).unwrap_or(2);
         let line = |name: &str, (texts, place): &RowTexts| {
             let texts = texts[..columns].iter().zip(WIDTHS).map(|(text, own)| format!("  {text:>own$}"));
@@ -68,6 +71,7 @@ impl Ranking {
         let header = (HEADER.map(str::to_owned), "worst in".to_owned());
         let mut text = line(&format!("    {:width$}", ""), &header);
         text += &("─".repeat(total(columns)) + "\n");
+        // Standings are sorted by section, so its heading comes before its first mechanism.
         let mut was_undithered = false;
         for (number, (standing, row)) in self.standings.iter().zip(&own).enumerate() {
             let is_undithered = standing.section == Section::Undithered;
@@ -85,10 +89,10 @@ impl Ranking {
         }
         let near = (NEAR - 1.0) * 100.0;
         let mut note = format!(
-            "Ratios to the best published mechanism that dithers, cell by cell and seed by seed: 1 is as good, 2 is twice as slow or half as \
-             much. worst: the greatest that the seeds tell from 1. mean: geometric, over the figures of a cell and then over {} cells; more \
+            "Ratios to the best published mechanism with random timeouts, cell by cell and seed by seed: 1 is as good, 2 is twice as slow or half as \
+             much. worst: the greatest whose 95 % interval is above 1. mean: geometric, over the figures of a cell and then over {} cells; more \
              than 100 counts as 100. cells, figures: at most {near:.0} % worse, in cells every figure. * made here, ° another crate's or TCP: \
-             no yardstick.",
+             not a baseline.",
             self.cells.len()
         );
         if let Some(chance) = self.chance() {
@@ -97,6 +101,7 @@ impl Ranking {
         if !hindsight.is_empty() {
             note = format!("{note}\n{HINDSIGHT}");
         }
+        // A reader must not think that a hidden column does not exist.
         let mut missing = HEADER[columns..].to_vec();
         missing.extend((!has_places).then_some("worst in"));
         if !missing.is_empty() {
@@ -110,7 +115,7 @@ impl Ranking {
         self.row(Some(hindsight.worst), hindsight.geometric_mean, [cells, String::new()])
     }
 
-    /// Returns the cell and the figure of a worst ratio.
+    /// Returns the cell and the metric of a worst ratio.
     fn place(&self, worst: &Worst) -> String {
         let cell = &self.cells[worst.cell];
         let place = format!("{}: {}", cell.name, cell.figures[worst.figure].metric.title());
@@ -123,8 +128,9 @@ impl Ranking {
         self.row(standing.worst, standing.geometric_mean, [cells, figures])
     }
 
-    /// Returns a row of the standings; `near` is the cells and the figures that are near the best.
+    /// Returns a row of the standings; `near` is the text on cells and metrics near the best.
     fn row(&self, worst: Option<Worst>, mean: f64, near: [String; 2]) -> RowTexts {
+        // NaN is printed as a dash.
         let ratio = worst.map_or(FigureRatio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
         let (_, interval) = ratio.words();
         let [cells, figures] = near;
@@ -134,6 +140,7 @@ impl Ranking {
 
     /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.
     fn matrix(&self, look: Look) -> String {
+        // The first oracle chooses among published mechanisms alone.
         let hindsight = self.hindsight();
         let best = |number: usize| {
             times(hindsight.first().map_or(f64::NAN, |it| it.choices[number].worst.ratio.mean))
@@ -148,9 +155,12 @@ impl Ranking {
             let texts = (0..self.cells.len()).map(|number| own(number, standing));
             columns.push([(place + 1).to_string()].into_iter().chain(texts).collect());
         }
+        // The column of hindsight is the last, because it is not a mechanism.
         columns.push(["H".to_owned()].into_iter().chain((0..self.cells.len()).map(best)).collect());
         let names = self.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+        // If the names of cells do not fit beside the columns, they come before the table, and the columns in parts.
         let is_whole = 4 + 5 * columns.len() + 2 + names <= look.width;
+        // At least one column a part, however narrow the terminal is.
         let most = if is_whole { columns.len() } else { (look.width.saturating_sub(4) / 5).max(1) };
         let mut text = String::new();
         if !is_whole {
@@ -175,12 +185,13 @@ impl Ranking {
         format!("{text}\n{}\n", wrapped(note, look.width))
     }
 
-    /// Returns every figure of a single cell, each with its ratio. If the terminal is narrow, figures are left out from the
+    /// Returns every metric of a single cell, each with its ratio. If the terminal is narrow, metrics are left out from the
     /// second on.
     fn figures(&self, cell: &RankedCell, look: Look) -> String {
         let mut shown: Vec<&RankedFigure> = cell.figures.iter().collect();
         let mut missing = Vec::new();
         let mut text = self.figures_of(&shown);
+        // The first metric stays, because it is the headline of the cell.
         while text.lines().any(|line| line.chars().count() > look.width) && shown.len() > 1 {
             missing.push(shown.remove(1).metric.title());
             text = self.figures_of(&shown);
@@ -209,6 +220,7 @@ impl Ranking {
             let bound = figure
                 .bound
                 .map_or_else(String::new, |bound| significant(bound.value, metric.digits()) + "       ");
+            // All texts of a column are made first, because its width is the widest of them.
             let texts: Vec<String> =
                 [header].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect();
             let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
@@ -217,6 +229,7 @@ impl Ranking {
         let columns: Vec<Vec<String>> = figures.iter().map(column).collect();
         let line =
             |row: usize| columns.iter().map(|column| column[row].as_str()).collect::<Vec<_>>().join("   ");
+        // Four characters are for the number of a mechanism, which the other tables use.
         let mut text = format!("\n    {:width$}  {}\n", "", line(0));
         text += &("─".repeat(width + 6 + line(0).chars().count()) + "\n");
         for (place, standing) in self.standings.iter().enumerate() {
@@ -234,7 +247,7 @@ impl Ranking {
             [] => String::new(),
             cells => {
                 let text = format!(
-                    "No published mechanism that dithers achieved anything in: {}.",
+                    "No published mechanism with random timeouts has a result in: {}.",
                     cells.join("; ")
                 );
                 format!("\n{}\n", wrapped(&text, look.width))
@@ -251,7 +264,7 @@ impl Ranking {
         cut(&self.mechanisms[standing.mechanism]) + mark
     }
 
-    /// Returns the width of the names.
+    /// Returns the width of the longest name.
     fn longest(&self) -> usize {
         let names = self.standings.iter().map(|standing| self.name(standing).chars().count());
         names.chain(["hindsight*".len()]).max().unwrap_or(0)
@@ -267,6 +280,7 @@ pub fn times(ratio: f64) -> String {
     match ratio {
         _ if ratio.is_nan() => "–".to_owned(),
         _ if ratio.is_infinite() => "∞".to_owned(),
+        // 9.995 would be printed as 10.00, with a digit more than the others.
         _ if ratio < 9.995 => format!("{ratio:.2}"),
         _ if ratio < 9_999.5 => significant(ratio, if ratio < 99.95 { 3 } else { 0 }),
         _ => format!("{ratio:.0e}"),
@@ -279,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_short() {
+    fn ratios_are_printed_with_few_digits() {
         for (ratio, text) in [
             (1.0, "1.00"),
             (1.054, "1.05"),
@@ -294,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn several_cells_are_a_matrix_and_the_undithered_stand_below() {
+    fn a_ranking_of_several_cells_is_a_matrix_with_mechanisms_without_dither_below() {
         let ranking = ranking(&["linux-rto", "default", "cocoa"], 2);
         let text = ranking.table(Look::PLAIN);
         let lines: Vec<&str> = text.lines().collect();
@@ -317,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cell_has_every_figure() {
+    fn a_ranking_of_one_cell_shows_every_metric() {
         let mut ranking = ranking(&["default", "cocoa"], 2);
         ranking.cells.truncate(1);
         ranking.standings.iter_mut().for_each(|standing| standing.worst = None);
@@ -338,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn at_every_width_no_line_is_wider() {
+    fn no_line_of_a_ranking_is_wider_than_the_terminal() {
         let mut ranking =
             ranking(&["linux-rto", "default", "cocoa", "ebb", "fasor-token:preset=libcoap-2019"], 2);
         for cells in [2, 1] {
@@ -354,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_ratios_chance_would_tell_from_1_is_said() {
+    fn a_ranking_says_how_many_ratios_differ_from_1_by_chance() {
         let ranking = ranking(&["default", "cocoa", "fasor", "linux-rto"], 2);
         // Two cells of five figures, and three rivals of the best in each.
         let text = ranking.chance().unwrap();
@@ -367,9 +381,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_rank_is_said() {
+    fn an_empty_ranking_says_that_it_has_no_cells() {
         assert_eq!(Ranking::default().table(Look::PLAIN), "");
         let ranking = Ranking { left_out: vec!["a".into(), "b".into()], ..Ranking::default() };
-        assert!(ranking.table(Look::PLAIN).ends_with("achieved anything in: a; b.\n"));
+        assert!(ranking.table(Look::PLAIN).ends_with("has a result in: a; b.\n"));
     }
 }

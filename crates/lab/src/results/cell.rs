@@ -1,4 +1,4 @@
-//! A cell: what was run, and its runs.
+//! Cells: a condition, a mechanism, and their runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,31 +9,32 @@ use serde::{Deserialize, Serialize};
 use super::{CellSummary, Metric};
 use coapace_run::measured::RunResult;
 
-/// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
+/// A condition and a mechanism, whose runs with all seeds are pooled: a scenario, the values of its knobs, and a
+/// mechanism, a mix or TCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The name of the scenario.
     pub scenario: String,
-    /// The hash of the scenario with every knob set.
+    /// The hash of the scenario, including the values of its knobs.
     pub scenario_hash: Hash64,
     /// The kind of the workload, such as `continuous` or `flows`.
     pub workload: String,
     /// The number of clients.
     pub clients: u32,
-    /// The text that named the mechanism.
+    /// The text that the mechanism was parsed from.
     pub mechanism: String,
-    /// Whether the packets were simulated.
+    /// Whether the packets were simulated or real.
     pub mode: Mode,
-    /// The name of the mechanism in tables and charts if they have to tell the mode, too; [`in_mode`](Self::in_mode) makes it.
+    /// The name of the mechanism in tables and charts that also show the mode; set by [`in_mode`](Self::in_mode).
     pub label: Option<String>,
     /// The values of all knobs of the scenario.
     pub knobs: BTreeMap<String, String>,
-    /// The names of the flows, in the order of the scenario.
+    /// The names of the flows, in the sequence of the scenario.
     pub flows: Vec<String>,
-    /// The names of the transfers, in the order of the scenario.
+    /// The names of the transfers, in the sequence of the scenario.
     #[serde(default)]
     pub transfers: Vec<String>,
-    /// The mechanisms of a mix; empty where all clients have one.
+    /// The mechanisms of a mix; empty if all clients have the same.
     pub mix: Vec<String>,
     /// Whether the network is a mesh of radios.
     pub is_mesh: bool,
@@ -45,14 +46,14 @@ impl Cell {
         self.label.as_deref().unwrap_or(&self.mechanism)
     }
 
-    /// Makes the cell one of simulated or live runs.
+    /// Sets how the packets of the cell were carried. Results that are not simulated also get a label with the mode.
     #[must_use]
     pub fn in_mode(self, mode: Mode) -> Self {
         let label = (mode != Mode::Simulated).then(|| format!("{} {mode}", self.mechanism));
         Self { mode, label, ..self }
     }
 
-    /// Returns whether `other` differs in its mechanism at most.
+    /// Returns whether `other` has the same scenario, workload, clients and knobs. Its mechanism and mode may differ.
     pub fn same_conditions(&self, other: &Self) -> bool {
         let Self { scenario, workload, clients, knobs, .. } = self;
         (scenario, workload, clients, knobs)
@@ -60,15 +61,15 @@ impl Cell {
     }
 }
 
-/// The carrier of the packets of a cell.
+/// How the packets of a cell were carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Mode {
-    /// The simulator.
+    /// By the simulator.
     #[default]
     Simulated,
-    /// Real sockets and the network of the scenario in real time.
+    /// By real sockets and the scenario's network in real time.
     Live,
-    /// Real sockets, and a server of another stack with this name.
+    /// By real sockets, with a server of another stack of this name.
     LiveWith(String),
 }
 
@@ -82,18 +83,19 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A cell and its runs. It can be serialised, and travels so between processes.
+/// A cell and its runs. It can be serialised and sent to another process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     /// The scenario with its knobs, and the mechanism.
     pub cell: Cell,
-    /// The runs, one for each seed, in any order.
+    /// The runs, one for each seed, in any sequence.
     pub runs: Vec<RunResult>,
 }
 
 /// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
 pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
     let mut times: Vec<f64> =
+        // Clients that gave up stay among the values, so that giving up makes no quantile better.
         runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
     times.sort_by(f64::total_cmp);
     times
@@ -105,7 +107,7 @@ impl CellResult {
         fct_s(&self.runs)
     }
 
-    /// Returns the pooled runs.
+    /// Returns the summary of the pooled runs.
     pub fn summary(&self) -> CellSummary {
         CellSummary::of(&self.runs)
     }
@@ -115,7 +117,7 @@ impl CellResult {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
 
-    /// Returns whether any exchange of any run was completed, or any message of a flow or byte of a transfer arrived.
+    /// Returns whether any run has a completed exchange, a delivered message of a flow or a received byte of a transfer.
     pub fn has_answers(&self) -> bool {
         let reached = |run: &RunResult| run.flows.iter().any(|flow| flow.reached > 0);
         let moved = |run: &RunResult| run.transfers.iter().any(|own| own.arrived_bytes > 0);
@@ -127,29 +129,31 @@ impl CellResult {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
-    /// Returns the figure `of` each run beside that of the run of `other` with the same seed; `None` where either lacks it. A run
-    /// whose seed `other` does not have is left out.
+    /// Returns the value `of` each run, and beside it the value of the run of `other` with the same seed. A pair is
+    /// `None` if either run has no value. Seeds that `other` does not have are left out.
     pub(crate) fn pairs(
         &self,
         other: &Self,
         of: impl Fn(&RunResult) -> Option<f64>,
     ) -> impl Iterator<Item = Option<(f64, f64)>> {
         self.runs.iter().filter_map(move |run| {
+            // By seed and not by place: runs end in any order, and some may be missing.
             let beside = other.runs.iter().find(|beside| beside.seed == run.seed)?;
             Some(of(run).zip(of(beside)))
         })
     }
 
-    /// Returns the run with the lowest seed: the one whose series are drawn.
+    /// Returns the run with the lowest seed, whose time series are drawn.
     pub fn first_run(&self) -> Option<&RunResult> {
         self.runs.iter().min_by_key(|run| run.seed)
     }
 }
 
-/// Returns the metric that says most about the speed of these cells: the transfer time where there are transfers in all, the median
-/// FCT where clients finish, the delay where there are flows alone, else the throughput.
+/// Returns the most informative metric of speed for these cells: the transfer time if there are transfers, the median FCT if
+/// clients finish, the delay if there are only flows, otherwise the throughput.
 pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
     let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
+    // Only if all have them: a metric that some cells lack compares nothing.
     if !runs.is_empty() && runs.iter().all(|run| !run.transfers.is_empty()) {
         Metric::TransferTime
     } else if runs.iter().any(|run| !run.fct_s.is_empty()) {
@@ -165,7 +169,7 @@ pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
 pub(crate) mod tests {
     use super::*;
 
-    /// Makes a cell of two seeds with two clients, one of which gave up once.
+    /// Makes a cell with two seeds and two clients, one of which gave up once.
     pub(crate) fn sample() -> CellResult {
         let run = |seed, fct_s: [Option<f64>; 2]| RunResult {
             seed,
@@ -173,8 +177,9 @@ pub(crate) mod tests {
             duration_s: 50.0,
             fct_s: fct_s.to_vec(),
             exchanges: vec![50, 50],
+            // Differs between the seeds, so that a mean has an interval.
             retransmissions: 6 * seed,
-            unnecessary: 2,
+            spurious: 2,
             drops: 3,
             losses: 1,
             goodput_bps: 960.0,
@@ -200,12 +205,13 @@ pub(crate) mod tests {
                     .into(),
                 ..Cell::default()
             },
+            // The higher seed is first: nothing may depend on the order of runs.
             runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
         }
     }
 
     #[test]
-    fn quantiles_are_over_all_clients_and_seeds() {
+    fn quantiles_of_a_cell_are_over_all_clients_and_seeds() {
         let summary = sample().summary();
         assert_eq!(summary.value(Metric::MedianFct), Some(37.75));
         assert_eq!(summary.value(Metric::MeanFct), Some((33.0 + 35.5 + 40.0) / 3.0));
@@ -219,16 +225,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn counts_are_per_client_and_drops_per_run() {
+    fn counts_of_a_cell_are_for_each_client_and_drops_for_each_run() {
         let summary = sample().summary();
         assert!((summary.count(Metric::Retransmissions) - 4.5).abs() < 1e-12);
-        assert!((summary.count(Metric::Unnecessary) - 1.0).abs() < 1e-12);
+        assert!((summary.count(Metric::Spurious) - 1.0).abs() < 1e-12);
         assert!((summary.count(Metric::Drops) - 3.0).abs() < 1e-12);
         assert_eq!(summary.value(Metric::Exchanges), Some(100.0));
     }
 
     #[test]
-    fn the_order_of_the_runs_does_not_matter() {
+    fn the_summary_of_a_cell_does_not_depend_on_the_sequence_of_runs() {
         let mut turned = sample();
         turned.runs.reverse();
         assert_eq!(turned.summary(), sample().summary());
@@ -238,7 +244,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cell_without_runs_has_a_summary_of_nothing() {
+    fn the_summary_of_a_cell_without_runs_is_empty() {
         let summary = CellResult::default().summary();
         assert_eq!(summary.runs, 0);
         assert_eq!(summary.value(Metric::MedianFct), None);
@@ -246,7 +252,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_live_cell_has_another_label_and_the_same_mechanism() {
+    fn results_of_live_runs_are_labelled_and_keep_the_name_of_the_mechanism() {
         let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() };
         let live = cell.clone().in_mode(Mode::LiveWith("libcoap".into()));
         assert_eq!((live.label(), live.mechanism.as_str()), ("cocoa live with libcoap", "cocoa"));
@@ -255,7 +261,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn cells_that_differ_in_the_mechanism_alone_share_their_conditions() {
+    fn cells_that_differ_only_in_the_mechanism_have_equal_conditions() {
         let one = Cell { mechanism: "default".into(), clients: 10, ..Cell::default() };
         let two = Cell { mechanism: "cocoa".into(), ..one.clone() };
         assert!(one.same_conditions(&two));

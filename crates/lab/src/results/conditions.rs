@@ -1,23 +1,24 @@
-//! The conditions that a set of cells shares, and those in which they differ.
+//! Common and varying conditions of several cells.
 
 use super::Cell;
 use crate::lists::distinct;
 use crate::number::{measure, thousands};
 
-/// The conditions of a set of cells: those that they share, and the names of those in which they differ.
+/// The conditions shared by all cells of a set, and the names of the varying conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The names and values of the conditions that all cells share. Empty values are left out.
     pub common: Vec<(String, String)>,
-    /// The names of the conditions in which the cells differ.
+    /// The names of the conditions that vary between the cells.
     pub varying: Vec<String>,
 }
 
 impl Conditions {
-    /// Compares cells. The conditions stay in the order in which cells list them.
+    /// Finds the common and the varying conditions of `cells`, in the sequence in which cells list them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let cells: Vec<&Cell> = cells.into_iter().collect();
         let names = distinct(cells.iter().flat_map(|cell| conditions(cell)).map(|(name, _)| name));
+        // Neighbours are enough: if all neighbours are equal, all cells are.
         let (varying, same): (Vec<_>, Vec<_>) = (names.into_iter())
             .partition(|name| cells.windows(2).any(|pair| value(pair[0], name) != value(pair[1], name)));
         let common = (same.into_iter())
@@ -27,35 +28,35 @@ impl Conditions {
         Self { common, varying }
     }
 
-    /// Returns the values of `cell` for the conditions in which the cells differ.
+    /// Returns the values of `cell` for the varying conditions.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }
 
-    /// Returns the header of a table with [`values`](Self::values) in its first columns, and with these `others`.
+    /// Returns the header of a table with the varying conditions in its first columns, and with these `others`.
     pub(crate) fn header<'a>(&'a self, others: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
         self.varying.iter().map(String::as_str).chain(others).collect()
     }
 
-    /// Returns in words the conditions in which `cell` differs from the others.
+    /// Returns, in words, the conditions of `cell` that vary between the cells.
     pub fn describe(&self, cell: &Cell) -> String {
         let pairs = self.varying.iter().map(|name| (name.clone(), value(cell, name)));
         phrase(pairs.filter(|(_, value)| !value.is_empty()))
     }
 
-    /// Returns in words the conditions in which `cell` differs from the others, except the condition `name`.
+    /// Returns, in words, the conditions of `cell` that vary between the cells, except the condition `name`.
     pub fn describe_without(&self, name: &str, cell: &Cell) -> String {
         let varying = self.varying.iter().filter(|other| *other != name).cloned().collect();
         Self { common: Vec::new(), varying }.describe(cell)
     }
 
-    /// Returns in words the conditions that the cells share.
+    /// Returns, in words, the conditions that the cells share.
     pub fn describe_common(&self) -> String {
         phrase(self.common.iter().cloned())
     }
 }
 
-/// Returns all conditions but the mechanism, as names and values for people. A knob that repeats another condition is left
+/// Returns all conditions except the mechanism, as names and values for people. A knob that repeats another condition is left
 /// out.
 fn conditions(cell: &Cell) -> Vec<(String, String)> {
     let known = [
@@ -64,8 +65,10 @@ fn conditions(cell: &Cell) -> Vec<(String, String)> {
         ("clients", thousands(cell.clients.into())),
     ];
     let known = known.map(|(name, value)| (name.to_owned(), value));
+    // A knob `clients` would repeat the number of clients.
     let others = cell.knobs.iter().filter(|(name, _)| known.iter().all(|(other, _)| other != *name));
     let others = others.map(|(name, value)| {
+        // Digits are grouped in knobs, too, so that the same number looks the same everywhere.
         let value = value.parse().map_or_else(|_| value.clone(), thousands);
         (name.clone(), value)
     });
@@ -80,8 +83,10 @@ fn value(cell: &Cell, name: &str) -> String {
 pub fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
     let mut unit = None;
     let values = cells.map(|cell| {
+        // The narrow no-break spaces that group digits.
         let text: String = value(cell, name).chars().filter(|c| *c != '\u{202f}').collect();
         let (number, own) = measure(&text)?;
+        // The first cell decides the unit. An axis has one.
         (unit.get_or_insert_with(|| own.trim().to_owned()) == own.trim()).then_some(number)
     });
     let values = values.collect::<Option<Vec<f64>>>()?;
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn common_conditions_are_apart_from_those_that_differ() {
+    fn conditions_common_to_all_cells_are_separated_from_varying_ones() {
         let one = cell(&[("buffer", "2500"), ("clients", "400")]);
         let two = cell(&[("buffer", "1410000"), ("clients", "400"), ("delay_ms", "200")]);
         let conditions = Conditions::of([&one, &two]);
@@ -123,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_with_its_unit_and_a_word_is_none() {
+    fn a_condition_with_a_unit_is_a_number_and_a_word_is_not() {
         let one = cell(&[("buffer", "2500"), ("errors", "low"), ("loss", "5 %")]);
         let two = cell(&[("buffer", "1410000"), ("errors", "low"), ("loss", "20 %")]);
         let of = |name| numbers(name, [&one, &two].into_iter());

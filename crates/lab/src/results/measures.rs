@@ -1,6 +1,6 @@
-//! The table of measures. The entry of a metric here has all that is particular to it.
+//! The table of metrics. The entry of a metric has everything that is particular to it.
 //!
-//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` are made
+//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published values and `docs/results.md` are made
 //! from the entries. A new metric is a new entry.
 
 mod computed;
@@ -14,7 +14,7 @@ use computed::{
     requests_over_udp, sum, transfer_times_s,
 };
 
-/// The direction in which values of a metric get better.
+/// Whether smaller or larger values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Smaller values are better.
@@ -25,7 +25,7 @@ pub enum Better {
     Neither,
 }
 
-/// The way in which the value of a cell comes from its runs.
+/// How the value of a cell is computed from its runs.
 pub(super) enum Pooling {
     /// The mean of the values of the runs that have one.
     Mean(fn(&RunResult) -> Option<f64>),
@@ -33,10 +33,11 @@ pub(super) enum Pooling {
     Together(fn(&[RunResult]) -> Option<f64>),
 }
 
-/// Declares the fields of an entry with their defaults, and a method of [`Metric`] for each. An empty text stands for none.
+/// Declares the fields of an entry with their defaults, and a method of [`Metric`] for each. An empty text means that there is
+/// no such text.
 macro_rules! fields {
     ($($(#[doc = $about:literal])+ $vis:vis $field:ident: $type:ty = $default:expr;)+) => {
-        /// An entry of the table.
+        /// An entry of the table of metrics.
         pub(super) struct MetricEntry {
             $($field: $type,)+
             about: &'static str,
@@ -48,10 +49,11 @@ macro_rules! fields {
 
         impl Metric {
             $($(#[doc = $about])+ $vis const fn $field(self) -> $type {
+                // Variants and entries come from one list, so the number of a variant is the place of its entry.
                 MEASURES[self as usize].$field
             })+
 
-            /// Returns the definition, in a sentence or two.
+            /// Returns the definition of the metric, in a sentence or two.
             pub const fn about(self) -> &'static str {
                 MEASURES[self as usize].about.trim_ascii()
             }
@@ -60,40 +62,40 @@ macro_rules! fields {
 }
 
 fields! {
-    /// Returns the name of the column.
+    /// Returns the name of the metric's column.
     pub name: &'static str = "";
     /// Returns the name of the column with the half-width of the 95 % confidence interval; empty if there is none.
     pub(super) interval: &'static str = "";
-    /// Returns the name for people.
+    /// Returns the name of the metric for people.
     pub title: &'static str = "";
     /// Returns the abbreviated unit; empty for an index or a ratio.
     pub unit: &'static str = "";
-    /// Returns the header in the terminal; empty if it is not shown there.
+    /// Returns the header in the terminal; empty if the metric is not shown there.
     pub(crate) header: &'static str = "";
-    /// Returns the significant digits with which it is shown.
+    /// Returns the number of significant digits to show.
     pub digits: i32 = 3;
     /// Returns the importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
     pub(crate) worth: u8 = 0;
-    /// Returns whether the terminal leaves the column out if it is zero everywhere.
+    /// Returns whether the terminal leaves out the column if it is zero everywhere.
     pub(crate) is_rare: bool = false;
-    /// Returns whether single flows have it, too.
+    /// Returns whether single flows also have the metric.
     pub is_of_flows: bool = false;
-    /// Returns whether single transfers have it, too.
+    /// Returns whether single transfers also have the metric.
     pub is_of_transfers: bool = false;
-    /// Returns which values are good ones.
+    /// Returns whether smaller or larger values are better.
     pub better: Better = Better::Neither;
 }
 
 /// Declares [`Metric`] and its table from one list of entries.
 macro_rules! measures {
     ($($(#[doc = $about:literal])+ $name:ident { $($field:ident: $value:expr,)+ })+) => {
-        /// A quantity of the results: a column, the axis of a chart, or a published figure.
+        /// A quantity of the results: a column, the axis of a chart, or a published value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub enum Metric { $($(#[doc = $about])+ $name,)+ }
 
         impl Metric {
-            /// Every metric there is, in the order of the columns.
+            /// All metrics, in the sequence of the columns.
             pub const ALL: [Self; MEASURES.len()] = [$(Self::$name,)+];
         }
 
@@ -106,7 +108,7 @@ use Pooling::{Mean, Together};
 
 measures! {
     /// Median flow completion time over all clients and seeds, from a client's first request to its last response.
-    /// A client that gave up counts as one that never finishes.
+    /// A client that gave up counts as never finishing.
     MedianFct {
         name: "median_fct_s", interval: "median_fct_ci95", title: "median FCT", unit: "s",
         header: "median FCT", digits: 4, worth: 20, better: Lower,
@@ -140,12 +142,12 @@ measures! {
         title: "retransmissions", unit: "per client", header: "retrans.", worth: 17, better: Lower,
         pooling: Mean(|run| asks(run).then(|| run.retransmissions as f64 / clients(run))),
     }
-    /// Spurious retransmissions of a client: an earlier copy of the message had arrived. Each reply to a message after the first shows
-    /// one, even if the message was given up before the first came.
-    Unnecessary {
-        name: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
+    /// Spurious retransmissions of a client: an earlier copy of the message had arrived. Every reply to a message after
+    /// the first reply shows one, even if the client gave up the message before any reply came.
+    Spurious {
+        name: "spurious_per_client", interval: "spurious_per_client_ci95",
         title: "spurious retransmissions", unit: "per client", header: "spurious", worth: 15, better: Lower,
-        pooling: Mean(|run| asks(run).then(|| run.unnecessary as f64 / clients(run))),
+        pooling: Mean(|run| asks(run).then(|| run.spurious as f64 / clients(run))),
     }
     /// Packets that found a queue full, or that queue management dropped.
     Drops {
@@ -162,13 +164,13 @@ measures! {
         name: "ecn_marks", title: "packets marked", unit: "per run", header: "marks", worth: 2, is_rare: true,
         pooling: Mean(|run| Some(run.ecn?.marks as f64)),
     }
-    /// Exchanges of which a request reached its server with CE, by all exchanges that ended, from 0 to 1. The client does not learn of
-    /// it.
+    /// Exchanges of which a request reached its server with CE, divided by all exchanges that ended, from 0 to 1. The client
+    /// does not learn of it.
     CongestedRequests {
         name: "ce_request_share", title: "exchanges with a marked request",
         pooling: Mean(|run| ratio(run.ecn?.requests as f64, (run.completed() + run.given_up) as f64)),
     }
-    /// Exchanges of which a response reached its client with CE, by all exchanges that ended, from 0 to 1.
+    /// Exchanges of which a response reached its client with CE, divided by all exchanges that ended, from 0 to 1.
     CongestedResponses {
         name: "ce_response_share", title: "exchanges with a marked response",
         pooling: Mean(|run| ratio(run.ecn?.responses as f64, (run.completed() + run.given_up) as f64)),
@@ -226,17 +228,17 @@ measures! {
         name: "exchange_time_s", interval: "exchange_time_ci95", title: "exchange time", unit: "s", digits: 4, better: Lower,
         pooling: Together(exchange_time_s),
     }
-    /// Requests, and over TCP segments, that all hosts sent again.
+    /// Requests that all hosts sent again; over TCP, segments.
     AllRetransmissions {
         name: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64)),
     }
     /// Spurious retransmissions of all clients.
-    AllUnnecessary {
-        name: "unnecessary", title: "spurious retransmissions of all clients", unit: "per run", better: Lower,
-        pooling: Mean(|run| Some(run.unnecessary as f64)),
+    AllSpurious {
+        name: "spurious", title: "spurious retransmissions of all clients", unit: "per run", better: Lower,
+        pooling: Mean(|run| Some(run.spurious as f64)),
     }
-    /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.
+    /// Retransmissions divided by all requests sent, retransmissions included, from 0 to 1; not known over TCP.
     RetransmissionShare {
         name: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
         pooling: Mean(|run| ratio(run.retransmissions as f64, requests_over_udp(run)?)),
@@ -251,7 +253,7 @@ measures! {
         name: "responses_sent", title: "responses sent", unit: "per run",
         pooling: Mean(|run| Some(run.responses_sent as f64)),
     }
-    /// Packet delivery ratio of flows: messages that reached the application of their sink, by all messages that the
+    /// Packet delivery ratio of flows: messages that reached the application of their sink, divided by all messages that the
     /// application had to send. A message that the application dropped, because its client was busy or no sink observed it,
     /// counts as not delivered. From 0 to 1.
     Pdr {
@@ -259,23 +261,23 @@ measures! {
         is_of_flows: true, better: Higher,
         pooling: Mean(|run| ratio(sum(run, |flow| flow.reached)?, sum(run, |flow| flow.offered)?)),
     }
-    /// Messages that reached their sink, by those that the application handed to the endpoint: what it dropped is left
-    /// out, so a client that is always busy looks better than it is. From 0 to 1.
+    /// Messages that reached their sink, divided by messages that the application handed to the endpoint: messages that it
+    /// dropped are left out, so a client that is always busy looks better than it is. From 0 to 1.
     PdrSent {
-        name: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of what was sent", is_of_flows: true, better: Higher,
+        name: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of sent messages", is_of_flows: true, better: Higher,
         pooling: Mean(|run| {
             let sent = sum(run, |flow| flow.offered - flow.dropped.min(flow.offered))?;
             ratio(sum(run, |flow| flow.reached)?, sent)
         }),
     }
-    /// Bits of CoAP messages that reached their sinks in a second.
+    /// Bits of CoAP messages per second that reached their sinks.
     CarriedLoad {
         name: "carried_load_bps", interval: "carried_load_ci95", title: "carried load", unit: "bit/s",
         header: "carried", worth: 13, is_of_flows: true, better: Higher,
         pooling: Mean(carried_load_bps),
     }
-    /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that arrived.
-    /// A flow may restrict them to those offered in and shortly after its bursts (`delays_within`).
+    /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that
+    /// arrived. A flow may restrict them to those offered in and shortly after its bursts (`delays_within`).
     Delay {
         name: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
         is_of_flows: true, better: Lower,
@@ -300,13 +302,14 @@ measures! {
         header: "99 % delay", worth: 3, is_of_flows: true, better: Lower,
         pooling: Together(|runs| Delays::of(runs).quantile_s(0.99)),
     }
-    /// Time after an event until the delay was as before (Betzler et al. 2015), over the runs that settled.
+    /// Mean time from the event that all clients report until the delay was back at no more than 1.1 times its earlier
+    /// mean (Betzler et al. 2015), over the runs that settled.
     SettlingTime {
         name: "settling_time_s", interval: "settling_time_ci95", title: "settling time", unit: "s",
         header: "settling", worth: 11, better: Lower,
         pooling: Mean(|run| run.settling?.time_s),
     }
-    /// Runs whose delay was not as before when they ended.
+    /// Runs that ended before the delay was back at no more than 1.1 times its mean before the event.
     Unsettled {
         name: "unsettled", title: "runs that did not settle", unit: "runs",
         header: "unsettled", worth: 9, is_rare: true, better: Lower,
@@ -327,18 +330,18 @@ measures! {
         name: "initial_rto_max_s", interval: "initial_rto_max_ci95", title: "longest initial RTO", unit: "s",
         pooling: Mean(|run| run.timeouts.max_s()),
     }
-    /// Mean timeout that expired before a retransmission, of confirmable messages, dither included. The last retransmission counts if
-    /// the mechanism waits after it.
+    /// Mean timeout that expired before a retransmission, of confirmable messages, dither included. The timeout before
+    /// the last retransmission counts if the mechanism also waits after that retransmission.
     ExpiredTimeout {
         name: "expired_timeout_mean_s", interval: "expired_timeout_mean_ci95", title: "mean expired timeout", unit: "s",
         pooling: Mean(|run| run.timeouts.expired_s()),
     }
-    /// Longest of these timeouts in a run, averaged over the runs.
+    /// Longest timeout that expired before a retransmission in a run, averaged over the runs.
     ExpiredTimeoutMax {
         name: "expired_timeout_max_s", interval: "expired_timeout_max_ci95", title: "longest expired timeout", unit: "s",
         pooling: Mean(|run| run.timeouts.expired_max_s()),
     }
-    /// Number of these timeouts a second, over all clients.
+    /// Timeouts per second that expired before a retransmission, over all clients.
     ExpiredTimeouts {
         name: "expired_timeouts_per_s", interval: "expired_timeouts_ci95", title: "expired timeouts", unit: "per second",
         pooling: Mean(|run| ratio(run.timeouts.expired.0 as f64, run.duration_s)),
@@ -359,7 +362,7 @@ measures! {
         name: "reached", title: "messages that arrived", unit: "per run", is_of_flows: true, better: Higher,
         pooling: Mean(|run| sum(run, |flow| flow.reached)),
     }
-    /// Frames that the nodes of a mesh sent, attempts included, acknowledgements not.
+    /// Frames that the nodes of a mesh sent: each attempt counts, acknowledgements do not.
     Frames {
         name: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
         pooling: Mean(|run| Some(run.mesh.as_ref()?.counters.frames as f64)),
@@ -391,27 +394,29 @@ measures! {
         header: "airtime", digits: 3, worth: 3,
         pooling: Mean(|run| ratio(100.0 * run.mesh.as_ref()?.busiest_s(), run.duration_s)),
     }
-    /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
-    /// few waiting, which the median does not show.
+    /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep
+    /// a few waiting, which the median does not show.
     FctMax {
         name: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s",
         header: "last client", digits: 4, worth: 16, better: Lower,
         pooling: Together(|runs| fct(runs, 1.0)),
     }
-    /// Requests sent by exchanges completed: what an answer costs. Retransmissions, and the requests of exchanges that were given
-    /// up, count; not known over TCP.
+    /// Requests sent, divided by completed exchanges: the cost of an answer. Retransmissions, and the requests of exchanges
+    /// that were given up, count; not known over TCP.
     TransmissionsPerExchange {
         name: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
         title: "transmissions per exchange", better: Lower,
         pooling: Mean(|run| ratio(requests_over_udp(run)?, run.completed() as f64)),
     }
-    /// 90 % quantile of the exchange time, over all exchanges of all runs; known where other clients transfer bodies.
+    /// 90 % quantile of the exchange time, over all exchanges of all runs. It is recorded only if other clients
+    /// transfer bodies.
     ExchangeTimeP90 {
         name: "exchange_time_p90_s", interval: "exchange_time_p90_ci95", title: "90 % quantile of the exchange time", unit: "s",
         header: "90 % exchange", digits: 4, worth: 10, better: Lower,
         pooling: Together(|runs| exchange_times(runs).quantile_s(0.9)),
     }
-    /// Mean time of a complete transfer, from its beginning to its last block; over TCP the handshake of the first is part of it.
+    /// Mean time of a complete transfer, from its beginning to its last block; over TCP the first transfer includes the
+    /// handshake.
     TransferTime {
         name: "transfer_time_s", interval: "transfer_time_ci95", title: "transfer time", unit: "s",
         header: "transfer", digits: 4, worth: 20, is_of_transfers: true, better: Lower,
@@ -423,18 +428,18 @@ measures! {
         header: "slowest", digits: 4, worth: 16, is_of_transfers: true, better: Lower,
         pooling: Together(|runs| transfer_times_s(runs).into_iter().reduce(f64::max)),
     }
-    /// Share of the capacity of the slowest hop that the bodies had while transfers were under way, headers not counted, from 0 to
-    /// 1: the sum over the transfers of the scenario. It is not known if no hop has a rate.
+    /// Share of the capacity of the slowest hop that the bodies used while transfers were under way, headers not
+    /// counted, from 0 to 1: the sum over the transfers of the scenario. It is not known if no hop has a rate.
     LinkShare {
         name: "link_share", interval: "link_share_ci95", title: "share of the link", header: "of link", worth: 14, is_of_transfers: true, better: Higher,
         pooling: Mean(|run| run.transfers.iter().filter_map(TransferResult::link_share).reduce(|a, b| a + b)),
     }
-    /// Transfers that were completed, the body being the one that was sent.
+    /// Transfers that were completed, with the body unchanged.
     TransfersCompleted {
         name: "transfers_completed", title: "transfers completed", unit: "per run", header: "done", worth: 6, is_of_transfers: true, better: Higher,
         pooling: Mean(|run| of_transfers(run, |own| own.completed_s.len() as u64)),
     }
-    /// Transfers that were given up, or whose body was not the one that was sent.
+    /// Transfers that were given up, or whose body was changed on the way.
     TransfersFailed {
         name: "transfers_failed", title: "transfers failed", unit: "per run", header: "failed", worth: 21, is_rare: true, is_of_transfers: true, better: Lower,
         pooling: Mean(|run| of_transfers(run, |own| own.failed)),

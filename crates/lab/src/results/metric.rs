@@ -1,4 +1,4 @@
-//! The texts of a metric, and its value in one run or in several.
+//! The texts of a metric, and its value in one or several runs.
 
 use std::fmt;
 
@@ -22,17 +22,18 @@ impl Metric {
         }
     }
 
-    /// Returns the value in one run; `None` if it is not known.
+    /// Returns the value in one run; `None` if it is unknown.
     pub fn of_run(self, run: &RunResult) -> Option<f64> {
         match MEASURES[self as usize].pooling {
             Pooling::Mean(of) => of(run),
             Pooling::Together(of) => of(std::slice::from_ref(run)),
         }
+        // A quantile among clients that gave up is infinite, and so not known.
         .filter(|value| value.is_finite())
     }
 
-    /// Returns the [estimate](Self::estimate) if every run has a value; `None` otherwise, because the other runs would
-    /// flatter.
+    /// Returns the [estimate](Self::estimate) if every run has a value; `None` otherwise, because runs without a value are the
+    /// bad ones.
     pub fn estimate_in_all(self, runs: &[RunResult]) -> Option<Estimate> {
         if runs.iter().all(|run| self.of_run(run).is_some()) { self.estimate(runs) } else { None }
     }
@@ -40,7 +41,7 @@ impl Metric {
     /// Returns the value in these runs and the half-width of the 95 % confidence interval (Student's t) over the values of the
     /// runs.
     ///
-    /// A metric of all runs together, such as a quantile, has an interval only if every run by itself has a value.
+    /// A metric computed from all runs together, such as a quantile, has an interval only if every single run has a value.
     pub fn estimate(self, runs: &[RunResult]) -> Option<Estimate> {
         let values: Vec<f64> = runs.iter().filter_map(|run| self.of_run(run)).collect();
         let over_runs = Estimate::of(&values);
@@ -48,6 +49,7 @@ impl Metric {
             Pooling::Mean(_) => over_runs,
             Pooling::Together(of) => {
                 let mean = of(runs).filter(|value| value.is_finite() && !runs.is_empty())?;
+                // Runs without a value are the worst, so an interval of the others would be too narrow.
                 let half_width =
                     over_runs.filter(|_| values.len() == runs.len()).and_then(|it| it.half_width);
                 Some(Estimate { mean, half_width })
@@ -79,12 +81,18 @@ impl From<Metric> for String {
 impl std::str::FromStr for Metric {
     type Err = String;
 
-    /// Reads the [name](Metric::name) of a metric. `reached_share` is a former name of `pdr`.
+    /// Parses the [name](Metric::name) of a metric. Former names are `reached_share` of `pdr`, and `unnecessary` of `spurious`.
     fn from_str(name: &str) -> Result<Self, String> {
-        let name = if name == "reached_share" { Self::Pdr.name() } else { name };
+        // Files of papers and of users may still have former names.
+        let name = match name {
+            "reached_share" => Self::Pdr.name(),
+            "unnecessary" => Self::AllSpurious.name(),
+            "unnecessary_per_client" => Self::Spurious.name(),
+            _ => name,
+        };
         Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            format!("there is no metric `{name}`; there is {known}")
+            format!("`{name}` is not the name of a metric; the metrics are {known}")
         })
     }
 }
@@ -105,12 +113,16 @@ mod tests {
         columns.sort_unstable();
         assert!(columns.windows(2).all(|pair| pair[0] != pair[1]), "{columns:?}");
         let error = "troughput".parse::<Metric>().unwrap_err();
-        assert!(error.starts_with("there is no metric `troughput`; there is median_fct_s, p10"), "{error}");
+        assert!(
+            error.starts_with("`troughput` is not the name of a metric; the metrics are median_fct_s, p10"),
+            "{error}"
+        );
         assert_eq!("reached_share".parse(), Ok(Metric::Pdr));
+        assert_eq!("unnecessary_per_client".parse(), Ok(Metric::Spurious));
     }
 
     #[test]
-    fn a_quantile_is_of_all_runs_and_its_interval_over_their_own() {
+    fn a_quantile_is_over_all_runs_and_its_interval_over_the_quantiles_of_single_runs() {
         let run = |seed, fct_s: [f64; 3]| RunResult {
             seed,
             fct_s: fct_s.map(Some).to_vec(),
@@ -140,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_and_radios_are_measured_over_the_runs() {
+    fn metrics_of_flows_and_radios_are_means_over_the_runs() {
         let runs = [flowing(1, 80), flowing(2, 60)];
         let mean = |metric: Metric| metric.estimate(&runs).unwrap().mean;
         // The load is 2 flows · 70 messages · 800 bits / 100 s.
@@ -154,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_says_the_unit() {
+    fn the_label_of_an_axis_has_the_unit() {
         assert_eq!(Metric::MedianFct.axis(), "median FCT in seconds");
         assert_eq!(Metric::Throughput.axis(), "throughput in exchanges/s");
         assert_eq!(Metric::Retransmissions.axis(), "retransmissions per client");
@@ -162,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_runs_nothing_is_known() {
+    fn metrics_are_unknown_without_runs() {
         assert!(Metric::ALL.into_iter().all(|metric| metric.estimate(&[]).is_none()));
     }
 }

@@ -1,32 +1,32 @@
-//! Ratios of figures and their confidence intervals.
+//! Ratios of values and their confidence intervals.
 
 use super::{CellResult, Metric};
 use crate::number::significant;
 use coapace_run::measured::{Estimate, student_t};
 use coapace_run::measured::{RunResult, Settling};
 
-/// The ratio of one figure to another.
+/// The ratio of the values of two mechanisms.
 ///
-/// It is the geometric mean over the seeds that both ran. A seed gives both mechanisms the same losses and delays, so they are
-/// compared seed by seed. The confidence interval (95 %, Student's t) is that of the mean logarithm. If a figure is zero, like
-/// the throughput of a collapsed network, it is the ratio of the means, with Fieller's interval.
+/// It is the geometric mean over the seeds that both ran. Each seed gives both mechanisms the same losses and delays, so they
+/// are compared seed by seed. The confidence interval (95 %, Student's t) is for the mean logarithm. If a value is zero, as the
+/// throughput of a collapsed network may be, it is the ratio of the means, with Fieller's interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FigureRatio {
-    /// The mean ratio; infinite if the second figure is zero in all pairs.
+    /// The mean ratio; infinite if the second value is zero in all pairs.
     pub mean: f64,
-    /// Both ends of the interval; `None` with one seed. The upper end is infinite if the second figure may be zero.
+    /// Both ends of the interval; `None` with one seed. The upper end is infinite if the second value may be zero.
     pub interval: Option<(f64, f64)>,
 }
 
 impl FigureRatio {
-    /// Returns the ratio of the figure of `first` to that of `second`, over the seeds that both ran; `None` if one of these
-    /// runs lacks the figure.
+    /// Returns the ratio of the value of `first` to the value of `second`, over the seeds that both ran; `None` if one of these
+    /// runs has no value.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
         let pairs = first.pairs(second, |run| compared(metric, run));
         Self::of(&pairs.collect::<Option<Vec<_>>>()?)
     }
 
-    /// Returns the ratio and its interval as texts. The interval of one seed is a dash.
+    /// Returns the ratio and its interval as texts. With one seed the interval is a dash.
     pub fn words(self) -> (String, String) {
         let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
         let interval = self
@@ -35,12 +35,13 @@ impl FigureRatio {
         (number(self.mean), interval)
     }
 
-    /// Computes the ratio of pairs of figures, none of them negative; `None` without pairs, or if all figures are zero.
+    /// Computes the ratio from pairs of values, none of them negative; `None` without pairs, or if all values are zero.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithm = |&(first, second): &(f64, f64)| {
             let ratio = first / second;
             (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())
         };
+        // A zero on either side has no logarithm.
         let Some(logarithms) = pairs.iter().map(logarithm).collect::<Option<Vec<_>>>() else {
             return Self::of_means(pairs);
         };
@@ -49,9 +50,9 @@ impl FigureRatio {
         Some(Self { mean: mean.exp(), interval })
     }
 
-    /// Computes the ratio of the means with Fieller's interval: all ratios θ for which the mean of first − θ·second may be
-    /// zero (E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954). Returns
-    /// `None` without pairs, or if all figures are zero.
+    /// Computes the ratio of the means with Fieller's interval: all ratios θ for which the mean of first − θ·second may be zero
+    /// (E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954). Returns
+    /// `None` without pairs, or if all values are zero.
     pub fn of_means(pairs: &[(f64, f64)]) -> Option<Self> {
         let count = u32::try_from(pairs.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);
@@ -61,6 +62,7 @@ impl FigureRatio {
             return None;
         }
         let interval = (count > 1).then(|| {
+            // t² times the squared standard error of a mean, which is the sum of squares over (n − 1)·n.
             let scale = student_t(count - 1).powi(2) / (n - 1.0) / n;
             let spread = |product: &dyn Fn(f64, f64) -> f64| {
                 scale * pairs.iter().map(|pair| product(pair.0 - first, pair.1 - second)).sum::<f64>()
@@ -69,6 +71,7 @@ impl FigureRatio {
             let q = second * second - spread(&|_, below| below * below);
             let p = first * second - spread(&|above, below| above * below);
             let r = first * first - spread(&|above, _| above * above);
+            // Negative through rounding, or where every ratio fits, which needs no root.
             let root = (p * p - q * r).max(0.0).sqrt();
             match (q > 0.0, r > 0.0) {
                 (true, _) => (((p - root) / q).max(0.0), (p + root) / q),
@@ -81,9 +84,9 @@ impl FigureRatio {
     }
 }
 
-/// Returns the value by which a run is compared with another. A run that did not settle counts the whole time in which it could,
-/// so that the mean is the restricted mean of survival analysis, and no mechanism gains by runs that do not settle.
-/// Rankings [count it as longer](crate::rank::of_run), because they ask what one risks, and estimate no time that a paper printed.
+/// Returns the value with which a run is compared. A run that did not settle counts the whole time in which it could have, so
+/// that the mean is the restricted mean of survival analysis, and no mechanism gains from runs that do not settle. Rankings
+/// [count it as longer](crate::rank::of_run), because they measure risk and do not estimate a published time.
 fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::SettlingTime => run.settling.map(Settling::restricted_s),
@@ -91,9 +94,11 @@ fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
     }
 }
 
-/// Returns the figure of a cell that belongs to its ratios.
+/// Returns the value of a cell as its ratios use it: the [estimate](Metric::estimate) of the metric, except that a
+/// settling time also counts runs that did not settle.
 pub(crate) fn compared_figure(metric: Metric, runs: &[RunResult]) -> Option<f64> {
     if metric == Metric::SettlingTime {
+        // The mean has the runs that did not settle, like the ratios.
         let times: Vec<_> = runs.iter().filter_map(|run| compared(metric, run)).collect();
         return Estimate::of(&times).map(|times| times.mean);
     }
@@ -105,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_is_geometric_where_nothing_is_zero() {
+    fn the_mean_ratio_is_geometric_unless_a_value_is_zero() {
         let FigureRatio { mean, interval } = FigureRatio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
         let (low, high) = interval.unwrap();
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_means_has_the_ratios_that_the_pairs_do_not_refute() {
+    fn the_interval_of_a_ratio_of_means_contains_the_ratios_consistent_with_the_pairs() {
         let pairs = [(9.0, 2.0), (12.0, 3.0), (0.0, 1.0), (11.0, 2.5), (8.0, 2.0)];
         let FigureRatio { mean, interval } = FigureRatio::of(&pairs).unwrap();
         assert!((mean - 40.0 / 10.5).abs() < 1e-9);
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_second_may_be_zero_there_is_a_least_ratio_and_no_largest() {
+    fn a_ratio_has_no_upper_limit_if_the_denominator_may_be_zero() {
         let pairs = [(9.0, 0.0), (12.0, 0.1), (10.0, 0.0), (11.0, 2.0)];
         let (low, high) = FigureRatio::of(&pairs).unwrap().interval.unwrap();
         assert!(high.is_infinite());
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn where_both_may_be_zero_nothing_is_known() {
+    fn a_ratio_is_unknown_if_both_values_may_be_zero() {
         let FigureRatio { interval, .. } = FigureRatio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
         assert_eq!(interval, Some((0.0, f64::INFINITY)));
         assert_eq!(FigureRatio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);

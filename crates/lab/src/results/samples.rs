@@ -1,4 +1,4 @@
-//! Results of runs for tests.
+//! Sample results of runs for tests.
 
 use coapace_run::measured::{Delays, FlowResult, MeshResult, RunResult, Settling, TransferResult};
 use coapace_sim::mesh::NodeCounters;

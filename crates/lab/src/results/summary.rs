@@ -1,4 +1,4 @@
-//! The pooled runs of a cell: in all, by flow and by mechanism.
+//! The pooled runs of a cell: in total, by flow and by mechanism.
 
 use coapace_scenario::Hash64;
 
@@ -10,13 +10,13 @@ use coapace_run::measured::{Estimate, Population, PopulationTransfers, RunResult
 /// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellSummary {
-    /// The estimate of every metric, in the order of [`Metric::ALL`]; empty without runs.
+    /// The estimate of every metric, in the sequence of [`Metric::ALL`]; empty without runs.
     estimates: Vec<Option<Estimate>>,
-    /// The clients by their mechanism; empty over TCP.
+    /// The summary of the clients with each mechanism; empty over TCP.
     pub populations: Vec<PopulationSummary>,
-    /// The flows, each by itself.
+    /// The summary of each flow.
     pub flows: Vec<FlowSummary>,
-    /// The transfers, each by itself.
+    /// The summary of each transfer.
     pub transfers: Vec<FlowSummary>,
     /// The number of runs.
     pub runs: u64,
@@ -24,29 +24,30 @@ pub struct CellSummary {
     pub seed_first: u64,
     /// The highest seed.
     pub seed_last: u64,
-    /// The hash of the runs' seeds and trace hashes, by ascending seed.
+    /// The hash over the runs' seeds and trace hashes, sorted by seed.
     pub trace_hash: Hash64,
 }
 
-/// One flow, or the transfers of one name, over all runs.
+/// The pooled results of one flow, or of the transfers of one name, over all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSummary {
     /// The name.
     pub name: String,
     /// The number of clients that take part.
     pub clients: u32,
-    /// The estimate of every metric that single flows or transfers have, in the order of all metrics.
+    /// The estimate of every metric that single flows or transfers have, in the sequence of all metrics.
     estimates: Vec<Option<Estimate>>,
 }
 
 impl FlowSummary {
-    /// Returns the value of a metric and its 95 % confidence interval; `None` if it is not known, or if single flows or transfers do
-    /// not have it.
+    /// Returns the value of a metric and its 95 % confidence interval; `None` if it is unknown, or if single flows or transfers
+    /// do not have it.
     pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
         self.estimates.get(metric as usize).copied().flatten()
     }
 
-    /// Pools the runs of one flow or transfer. `alone` returns a run with nothing else, its name and its clients.
+    /// Pools the runs of one flow or transfer. `alone` returns a copy of a run with only this flow or transfer, its
+    /// name, and its number of clients. `applies` is true for the metrics that it has.
     fn of(
         runs: &[RunResult],
         alone: impl Fn(&RunResult) -> Option<(RunResult, String, u32)>,
@@ -55,6 +56,7 @@ impl FlowSummary {
         let (mut name, mut clients) = Default::default();
         let mut own = Vec::new();
         for (run, its_name, its_clients) in runs.iter().filter_map(alone) {
+            // The name and the clients are equal in all runs.
             if own.is_empty() {
                 (name, clients) = (its_name, its_clients);
             }
@@ -68,6 +70,7 @@ impl FlowSummary {
         let alone = |run: &RunResult| {
             let flow = run.flows.get(place)?.clone();
             let (name, clients) = (flow.name.clone(), flow.clients);
+            // A run with this flow alone, so that every metric is computed as for whole runs.
             let own = RunResult { duration_s: run.duration_s, flows: vec![flow], ..RunResult::default() };
             Some((own, name, clients))
         };
@@ -87,9 +90,10 @@ impl FlowSummary {
 }
 
 impl CellSummary {
-    /// Pools runs.
+    /// Pools the runs of a cell.
     pub fn of(runs: &[RunResult]) -> Self {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
+        // Results in another order have the same hash.
         by_seed.sort_unstable();
         let flows = runs.iter().map(|run| run.flows.len()).max().unwrap_or(0);
         let transfers = runs.iter().map(|run| run.transfers.len()).max().unwrap_or(0);
@@ -121,40 +125,43 @@ impl CellSummary {
     }
 }
 
-/// A population over all runs of a cell.
+/// A population of clients with one mechanism, over all runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PopulationSummary {
-    /// The text that named the mechanism.
+    /// The text that the mechanism was parsed from.
     pub mechanism: String,
-    /// The number of its clients.
+    /// The number of clients in the population.
     pub clients: u32,
-    /// The share of the sum of the clients' rates, from 0 to 1; `None` if nothing was completed. Of exchanges it is the share of the
-    /// throughput, and so of the goodput; if all clients go on for the same time, of the completed exchanges.
+    /// The share of these clients in the sum of all clients' rates, from 0 to 1; `None` if nothing was completed. For
+    /// exchanges it is their share of the throughput and of the goodput, and also of the completed exchanges if all
+    /// clients run for the same time.
     pub share: Option<f64>,
-    /// The share divided by the share of the clients: 1 is fair.
+    /// The share divided by the population's share of the clients: 1 is fair.
     pub relative_share: Option<f64>,
-    /// Completed exchanges, or transfers, per run.
+    /// The mean number of completed exchanges, or transfers, in a run.
     pub completed: f64,
     /// The rate of one client: completed exchanges a second, or the goodput of its transfers in bit/s.
     pub rate_per_client: f64,
-    /// The mean number of retransmissions, or of blocks sent again, of a client.
+    /// The mean number of retransmissions of a client, or with transfers, of blocks that it requested or sent again.
     pub again_per_client: f64,
-    /// Retransmissions, or blocks sent again, among the requests sent, from 0 to 1; `None` if none was sent.
+    /// Retransmissions, or blocks requested or sent again, divided by all requests sent, from 0 to 1; `None` if no
+    /// request was sent.
     pub again_share: Option<f64>,
     /// The mean time of a completed exchange, from the first request to the response, or of a completed transfer, in seconds.
     pub time_s: Option<f64>,
-    /// Jain's fairness index over the rates of these clients alone, averaged over the runs.
+    /// Jain's fairness index over the rates of only these clients, averaged over the runs.
     pub jain: Option<f64>,
-    /// Further figures, if the population is compared by transfers.
+    /// Further results, if the population is compared by transfers.
     pub transfers: Option<TransferFigures>,
 }
 
-/// The figures of a population that exchanges do not have.
+/// Results of a population with transfers that exchanges do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferFigures {
-    /// Failed transfers per run.
+    /// The mean number of failed transfers in a run.
     pub failed: f64,
-    /// The share of the slowest hop that the bodies had while transfers of the population were under way, from 0 to 1.
+    /// The share of the capacity of the slowest hop that bodies used while transfers of the population were running,
+    /// from 0 to 1; `None` if no hop has a rate.
     pub link_share: Option<f64>,
 }
 
@@ -189,9 +196,10 @@ impl Work {
 }
 
 impl PopulationSummary {
-    /// Returns the figures that tables for people show, each with its text: the clients, the share, the share over a fair one, the
-    /// retransmissions of a client, the time of an exchange in seconds, and Jain's index. Of transfers these are blocks sent again and
-    /// the time of a transfer, and the goodput of a client in kbit/s, the share of the link and the failed transfers follow.
+    /// Returns the columns of tables for people, each as a number, if it is known, and as text: the clients, the share,
+    /// the share divided by a fair one, the retransmissions of a client, the time of an exchange in seconds, and Jain's
+    /// index. Transfers have blocks sent again and the time of a transfer instead, and also the goodput of a client in
+    /// kbit/s, the share of the link and the failed transfers.
     pub fn figures(&self) -> Vec<(Option<f64>, String)> {
         let dash = || "–".to_owned();
         let percent = |share: Option<f64>| {
@@ -216,6 +224,7 @@ impl PopulationSummary {
 
     /// Returns the pooled populations of the runs of one cell.
     pub(crate) fn of(runs: &[RunResult]) -> Vec<Self> {
+        // All runs of a cell have the same mechanism or mix, so the first shows its populations.
         let first = runs.first().map_or(&[][..], |run| &run.populations);
         (0..first.len()).map(|place| Self::pooled(runs, place)).collect()
     }
@@ -226,17 +235,21 @@ impl PopulationSummary {
         let sum = |of: fn(&Work) -> u64| own().map(|own| of(&Work::of(own))).sum::<u64>() as f64;
         let (mechanism, clients) =
             own().next().map_or_else(Default::default, |own| (own.mechanism.clone(), own.clients));
+        // Sums over all runs before ratios: a run with few exchanges must not weigh as much as one with many.
         let completed = sum(|own| own.completed);
         let rate: f64 = own().map(|own| Work::of(own).rate).sum();
         let everybody = || runs.iter().flat_map(|run| &run.populations);
+        // Rates and not counts: populations of transfers are compared by goodput.
         let share = ratio(rate, everybody().map(|any| Work::of(any).rate).sum());
         let of_clients = all().next().and_then(|(run, own)| {
             let clients: u32 = run.populations.iter().map(|any| any.clients).sum();
+            // Without clients a fair share would be 0, which nothing can be divided by.
             ratio(own.clients.into(), clients.into()).filter(|share| *share > 0.0)
         });
         // The clients of all runs are counted.
         let flows = f64::from(clients) * runs.len() as f64;
         let again = sum(|own| own.again);
+        // An index of a run cannot be pooled from sums, so it is averaged.
         let jains: Vec<f64> = own().filter_map(|own| own.jain).collect();
         let transfers: Vec<PopulationTransfers> = own().filter_map(|own| own.transfers).collect();
         Self {
@@ -292,7 +305,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_throughput_and_fair_where_it_is_that_of_the_clients() {
+    fn the_share_of_a_population_is_fair_if_it_equals_its_share_of_clients() {
         let summaries = PopulationSummary::of(&[mixed(1), mixed(2)]);
         let [a, b] = summaries.as_slice() else { panic!("{summaries:?}") };
         assert_eq!((a.mechanism.as_str(), a.clients), ("a", 2));
@@ -327,7 +340,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn figures_of_transfers_take_the_place_of_figures_of_exchanges() {
+    fn runs_of_transfers_have_metrics_of_transfers_instead_of_exchanges() {
         let summaries = PopulationSummary::of(&[moving(1), moving(2)]);
         let [a, b] = summaries.as_slice() else { panic!("{summaries:?}") };
         assert_eq!((a.share, b.share), (Some(2.0 / 3.0), Some(1.0 / 3.0)));
@@ -341,7 +354,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn populations_of_nothing_have_no_shares() {
+    fn populations_without_throughput_have_no_shares() {
         let empty = RunResult {
             populations: vec![Population { mechanism: "a".into(), ..Population::default() }],
             ..RunResult::default()

@@ -19,56 +19,57 @@ use coapace_run::contender::Contender;
 use coapace_run::run;
 use coapace_run::workers::make_all;
 
-/// The least and the greatest relative share beside `default` that a mechanism may have.
+/// The smallest and the largest relative share beside `default` that count as fair.
 pub const FAIR: [f64; 2] = [0.8, 1.05];
 
-/// The ratios that are listed of each mechanism, the greatest first.
+/// The number of ratios that are listed for each mechanism, the greatest first.
 const LISTED: usize = 5;
 
-/// The scenarios that mechanisms are compared on.
+/// The scenarios on which mechanisms are compared.
 #[derive(Clone, Debug)]
 pub struct Set {
-    /// The kind of the networks.
+    /// The kind of the networks in the set.
     pub networks: Networks,
     /// The scenarios whose costs count.
     pub scenarios: Vec<Drawn>,
-    /// The scenarios that show how a mechanism shares with `default`.
+    /// The scenarios that measure how a mechanism shares with `default`.
     pub shared: Vec<Drawn>,
 }
 
-/// A mechanism on one scenario of a set, which one thread measures.
+/// A piece of work for one thread: the runs of a mechanism on one scenario of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPiece {
-    /// The mechanism, as it is named on the command line.
+    /// The mechanism, as named on the command line.
     pub mechanism: String,
-    /// The number of the scenario. Scenarios whose costs count come first, and scenarios that show shares follow.
+    /// The number of the scenario. Scenarios for costs come first, scenarios for shares follow.
     pub place: usize,
 }
 
-/// The measurements of a piece.
+/// The results of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The costs, in the order of the [costs](Networks::costs) of its kind of networks.
+    /// The costs, in the sequence of the [costs](Networks::costs) of the set's kind of networks.
     pub costs: [f64; 3],
     /// The relative share beside `default`, if the scenario has clients with `default`.
     pub share: Option<f64>,
 }
 
-/// The least costs of published mechanisms on one scenario, cost by cost. Only mechanisms that dither count.
+/// The baseline of a scenario: the lowest costs of published mechanisms, cost by cost. Only mechanisms with random timeouts
+/// count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostYardstick {
-    /// The least costs, in the order of the [costs](Networks::costs) of its kind of networks.
+    /// The lowest costs, in the sequence of the [costs](Networks::costs) of the set's kind of networks.
     pub least: [f64; 3],
-    /// The mechanism that has each of them.
+    /// The mechanism that has each of the lowest costs.
     pub best: [String; 3],
 }
 
-/// The comparison of a mechanism with the yardsticks of a set.
+/// The comparison of a mechanism with the baselines of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The mechanism, as it is named on the command line.
+    /// The mechanism, as named on the command line.
     pub mechanism: String,
-    /// The costs divided by the costs of the yardstick, scenario by scenario.
+    /// The costs divided by the baseline's costs, scenario by scenario.
     pub ratios: Vec<[f64; 3]>,
     /// The relative shares beside `default`.
     pub shares: Vec<f64>,
@@ -78,21 +79,22 @@ impl Set {
     /// Draws `scenarios` networks from the generator's `seed`, and `scenarios / 2` shared bottlenecks if `networks` has them.
     ///
     /// # Errors
-    /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
+    /// Returns the error of an invalid scenario, which is a bug of the generator.
     pub fn draw(networks: Networks, seed: u64, scenarios: u32) -> Result<Self, ScenarioError> {
         let all = scenarios + networks.shared(scenarios);
         let mut drawn: Vec<_> =
             (0..all).map(|place| networks.draw(seed, scenarios, place)).collect::<Result<_, _>>()?;
+        // `Networks::draw` numbers the shared scenarios after the others.
         let shared = drawn.split_off(scenarios as usize);
         Ok(Self { networks, scenarios: drawn, shared })
     }
 
-    /// Returns the scenario at this [place](SearchPiece::place).
+    /// Returns the scenario with this [number](SearchPiece::place).
     pub fn drawn(&self, place: usize) -> Option<&Drawn> {
         self.scenarios.iter().chain(&self.shared).nth(place)
     }
 
-    /// Returns the pieces of an evaluation on the first `scenarios`. On all of them, the pieces that show shares follow.
+    /// Returns the pieces of an evaluation on the first `scenarios`. If these are all, the pieces for shares follow.
     pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<SearchPiece> {
         let all = self.scenarios.len();
         let last = if scenarios == all { all + self.shared.len() } else { scenarios };
@@ -108,7 +110,8 @@ impl Set {
         piece.measure(drawn)
     }
 
-    /// Compares `mechanism` with the first of the `yardsticks`, and measures its shares where all are compared.
+    /// Measures `mechanism` on the first scenarios and compares it with their `yardsticks`. If these are for all
+    /// scenarios of the set, also measures its shares beside `default`. Runs on `jobs` threads (0: one for each core).
     ///
     /// # Errors
     /// Returns one line if the mechanism is unknown.
@@ -118,24 +121,19 @@ impl Set {
         yardsticks: &[CostYardstick],
         jobs: usize,
     ) -> Result<Evaluation, String> {
-        let measured = self.measure_all(self.pieces(mechanism, yardsticks.len()), jobs)?;
-        Ok(Evaluation::of(mechanism, yardsticks, &measured))
-    }
-
-    /// Measures pieces on `jobs` threads (0: one for each core). Returns the measurements in the order of the pieces.
-    ///
-    /// # Errors
-    /// Returns one line if a mechanism is unknown.
-    pub fn measure_all(&self, pieces: Vec<SearchPiece>, jobs: usize) -> Result<Vec<Measured>, String> {
+        let pieces = self.pieces(mechanism, yardsticks.len());
         let mut measured = vec![None; pieces.len()];
+        // Copied, because the threads of `make_all` can borrow nothing from here.
         let (set, count) = (self.clone(), pieces.len());
         let make = move |place: usize| (place, set.measure(&pieces[place]));
         let ended = make_all(count, jobs, &AtomicBool::new(false), make, &mut |(place, found)| {
             measured[place] = Some(found);
             ControlFlow::Continue(())
         });
+        // Without this, a piece that panicked would only be missing from the results.
         ended.unwrap_or_else(|panic| resume_unwind(panic));
-        measured.into_iter().flatten().collect()
+        let measured: Vec<_> = measured.into_iter().flatten().collect::<Result<_, _>>()?;
+        Ok(Evaluation::of(mechanism, yardsticks, &measured))
     }
 }
 
@@ -149,28 +147,30 @@ impl SearchPiece {
         let seeds = (trial.first_seed..).take(trial.seeds as usize);
         let run = |seed| run(&trial.scenario, &trial.contender, seed, trial.observe);
         let runs: Vec<_> = seeds.map(run).collect();
+        // The first population has the mechanism. `default` is named after it.
         let own = PopulationSummary::of(&runs).into_iter().next();
         Ok(Measured { costs: costs(&trial, &runs), share: own.and_then(|own| own.relative_share) })
     }
 }
 
 impl CostYardstick {
-    /// Returns the published mechanisms that dither.
+    /// Returns the published mechanisms with random timeouts.
     pub fn mechanisms() -> Vec<&'static str> {
         REGISTRY.iter().map(|entry| entry.name).filter(|name| Section::of(name).is_yardstick()).collect()
     }
 
-    /// Returns the pieces of the yardstick of the scenario at this place.
+    /// Returns the pieces needed for the baseline of this scenario.
     pub fn pieces(place: usize) -> Vec<SearchPiece> {
         Self::mechanisms().into_iter().map(|name| SearchPiece { mechanism: name.to_owned(), place }).collect()
     }
 
-    /// Returns the yardstick of a scenario from the measurements of its [pieces](Self::pieces).
+    /// Returns the baseline of a scenario from the results of its [pieces](Self::pieces).
     pub fn of(measured: &[Measured]) -> Self {
         let least = |cost: usize| {
             let by = |a: &usize, b: &usize| measured[*a].costs[cost].total_cmp(&measured[*b].costs[cost]);
             (0..measured.len()).min_by(by).unwrap_or_default()
         };
+        // Results have the sequence of `mechanisms`, so a place names the mechanism.
         let (best, labels) = ([0, 1, 2].map(least), Self::mechanisms());
         Self {
             least: [0, 1, 2].map(|cost| measured[best[cost]].costs[cost]),
@@ -180,12 +180,13 @@ impl CostYardstick {
 }
 
 impl Evaluation {
-    /// Compares a mechanism with the `yardsticks` of the first scenarios, by the measurements of its [pieces](Set::pieces).
+    /// Compares a mechanism with the `yardsticks` of the first scenarios, from the results of its [pieces](Set::pieces).
     pub fn of(mechanism: &str, yardsticks: &[CostYardstick], measured: &[Measured]) -> Self {
         let ratios = measured
             .iter()
             .zip(yardsticks)
             .map(|(measured, yardstick)| [0, 1, 2].map(|cost| measured.costs[cost] / yardstick.least[cost]));
+        // Pieces on shared scenarios follow those whose costs count, and have no yardstick.
         let shares = measured.iter().skip(yardsticks.len()).filter_map(|measured| measured.share);
         Self { mechanism: mechanism.to_owned(), ratios: ratios.collect(), shares: shares.collect() }
     }
@@ -197,13 +198,13 @@ impl Evaluation {
         all
     }
 
-    /// Returns the geometric mean of the ratios of one cost.
+    /// Returns the geometric mean of the ratios for one cost.
     pub fn geometric_mean(&self, cost: usize) -> f64 {
         let sum: f64 = self.ratios.iter().map(|ratios| ratios[cost].ln()).sum();
         (sum / self.ratios.len().max(1) as f64).exp()
     }
 
-    /// Returns the least and the greatest share; `None` if shares were not measured.
+    /// Returns the smallest and largest share; `None` if shares were not measured.
     pub fn shares(&self) -> Option<[f64; 2]> {
         let least = self.shares.iter().copied().min_by(f64::total_cmp)?;
         let greatest = self.shares.iter().copied().max_by(f64::total_cmp)?;
@@ -215,19 +216,19 @@ impl Evaluation {
         self.shares.iter().filter(|share| !(FAIR[0]..=FAIR[1]).contains(*share)).count()
     }
 
-    /// Returns the figure that a search minimises. It is the fourth root of the mean fourth power of the logarithms of ratios,
+    /// Returns the value that a search minimises. It is the fourth root of the mean fourth power of the logarithms of ratios,
     /// where ratios below 1 count as 1. Half of the distances of shares from [`FAIR`] is added.
     ///
-    /// It is close to the worst logarithm. Unlike that, it also differs between two mechanisms that are equal in their worst
-    /// cell.
+    /// It is close to the worst logarithm, but also differs between two mechanisms that are equal in their worst cell.
     pub fn loss(&self) -> f64 {
+        // Ratios below 1 earn nothing, or one good network would pay for a bad one.
         let powers: f64 = self.all().map(|(ratio, ..)| ratio.ln().max(0.0).powi(4)).sum();
         let unfair: f64 =
             self.shares.iter().map(|share| (share - FAIR[1]).max(0.0) + (FAIR[0] - share).max(0.0)).sum();
         (powers / (3 * self.ratios.len()).max(1) as f64).powf(0.25) + unfair / 2.0
     }
 
-    /// Returns the evaluation in some lines; with `each`, there is also one for each scenario.
+    /// Returns the evaluation as text. If `each` is true, the text has a line for each scenario.
     pub fn text(&self, set: &Set, each: bool) -> String {
         let mut text = format!("{}\n", self.mechanism);
         // Writing to a string does not fail.
@@ -242,6 +243,7 @@ impl Evaluation {
             write!(out, "   {name} {:.3}", self.geometric_mean(cost))?;
         }
         writeln!(out)?;
+        // The worst scenarios are listed, because they decide the loss and show where a mechanism fails.
         for (ratio, place, cost) in self.greatest().into_iter().take(LISTED) {
             let description = &set.scenarios[place].description;
             writeln!(out, "  {ratio:.2}  {} of scenario {place}: {description}", names[cost])?;
@@ -257,6 +259,7 @@ impl Evaluation {
             )?;
         }
         writeln!(out, "  loss {:.4}", self.loss())?;
+        // Long, so only on request.
         if each {
             for (place, (ratios, drawn)) in self.ratios.iter().zip(&set.scenarios).enumerate() {
                 let [first, second, third] = ratios;
@@ -279,10 +282,11 @@ impl Evaluation {
     }
 }
 
-/// Returns the trial of a mechanism on a drawn scenario, with `default` beside it if the scenario has that.
+/// Returns the trial of a mechanism on a random scenario, with `default` beside it if the scenario specifies that.
 fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
     let contender = match drawn.defaults_in_four {
         0 => Contender::parse(mechanism),
+        // Three clients in four have the mechanism, and the fourth has `default`.
         1 => Contender::parse(&format!("{mechanism}*3+default")),
         _ => Contender::parse(&format!("{mechanism}+default")),
     }?;

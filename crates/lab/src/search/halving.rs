@@ -5,16 +5,16 @@ use coapace_sim::{Luck, Stream};
 use super::space::{Space, SpacePoint};
 use crate::lists::distinct;
 
-/// The mechanisms that a bracket begins with.
+/// The number of mechanisms with which a bracket begins.
 const FIRST: usize = 27;
 
-/// The share of the mechanisms that a rung leaves, and of the scenarios that it takes: a third each.
+/// The divisor from one rung to the next: a third of the mechanisms continue, on three times the scenarios.
 const SHARE: usize = 3;
 
-/// A search: bracket after bracket. The first draws places anywhere, each further one mostly near the best so far.
+/// A search of bracket after bracket. The first one draws points anywhere, each later one mostly near the best so far.
 ///
-/// It evaluates nothing itself. The caller takes the places of the next rung from [`ask`](Self::ask), and
-/// [tells](Self::tell) their losses.
+/// It evaluates nothing itself. The caller takes the points of the next rung from [`ask`](Self::ask), and passes their losses
+/// to [`tell`](Self::tell).
 #[derive(Debug)]
 pub struct Halving {
     space: Space,
@@ -22,16 +22,16 @@ pub struct Halving {
     dice: Stream,
     bracket: u32,
     rung: usize,
-    /// The places of the rung.
+    /// The points of the current rung.
     places: Vec<SpacePoint>,
     best: Option<(f64, SpacePoint)>,
 }
 
 impl Halving {
-    /// The rungs of a bracket.
+    /// The number of rungs of a bracket.
     pub const RUNGS: usize = 3;
 
-    /// Begins a search of `space` over `scenarios` scenarios, with the random numbers of `seed`.
+    /// Starts a search of `space` over `scenarios` scenarios, with the random numbers of `seed`.
     pub fn new(space: Space, scenarios: usize, seed: u64) -> Self {
         let dice = Luck::new(seed).stream("search");
         let mut halving =
@@ -40,39 +40,42 @@ impl Halving {
         halving
     }
 
-    /// Returns the most places of each rung of a bracket, and its number of scenarios.
+    /// Returns, for each rung of a bracket, the largest number of points and the number of scenarios, if a set has this
+    /// many `scenarios`.
     pub fn rungs(scenarios: usize) -> [(usize, usize); Self::RUNGS] {
         [0, 1, 2].map(|rung| {
+            // 27 points on a ninth of the scenarios, 9 on a third, 3 on all.
             let left = Self::RUNGS - 1 - rung;
             (FIRST / SHARE.pow(rung as u32), (scenarios / SHARE.pow(left as u32)).max(1))
         })
     }
 
-    /// Returns the space that is searched.
+    /// Returns the space to search.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Returns the number of brackets that are over, and the number of rungs that are over in the present one.
+    /// Returns the number of completed brackets, and of completed rungs in the current one.
     pub fn over(&self) -> (u32, usize) {
         (self.bracket, self.rung)
     }
 
-    /// Returns the best place so far and its loss.
+    /// Returns the best point so far and its loss.
     pub fn best(&self) -> Option<&(f64, SpacePoint)> {
         self.best.as_ref()
     }
 
-    /// Returns the places of the next rung, and the number of scenarios, the first ones, on which each is to be evaluated.
+    /// Returns the points of the next rung, and the number of scenarios on which each is to be evaluated.
     pub fn ask(&self) -> (&[SpacePoint], usize) {
         (&self.places, Self::rungs(self.scenarios)[self.rung].1)
     }
 
-    /// Ends the rung with the losses of its places, in their order. Returns whether there is a new best place, which only the last
-    /// rung of a bracket can find.
+    /// Ends the rung with the losses of its points, in the same sequence. Returns whether there is a new best point, which only
+    /// the last rung of a bracket can find.
     pub fn tell(&mut self, losses: &[f64]) -> bool {
         let places = std::mem::take(&mut self.places);
         let mut ranked: Vec<_> = losses.iter().copied().zip(places).collect();
+        // The sort is stable, so equal losses keep the order of the points, and a search repeats.
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         self.rung += 1;
         if let Some(&(most, _)) = Self::rungs(self.scenarios).get(self.rung) {
@@ -80,6 +83,7 @@ impl Halving {
             return false;
         }
         let first = ranked.into_iter().next();
+        // Only losses of the last rung are compared, because they are over all scenarios.
         let better = first.filter(|first| self.best.as_ref().is_none_or(|best| first.0 < best.0));
         let is_new = better.is_some();
         self.best = better.or(self.best.take());
@@ -88,26 +92,30 @@ impl Halving {
         is_new
     }
 
-    /// Returns the places that a bracket begins with, each once.
+    /// Returns the points with which a bracket begins, each once.
     fn candidates(&self) -> Vec<SpacePoint> {
         distinct((0..FIRST as u64).map(|candidate| self.candidate(candidate)))
     }
 
-    /// Returns a place: near the best one, or anywhere for every third candidate and while there is none.
+    /// Returns a point: near the best one, or anywhere for every third candidate and while no best one is known.
     fn candidate(&self, candidate: u64) -> SpacePoint {
+        // Every roll has a number of its own, so that the candidates of a bracket do not depend on each other.
         let roll = |below: usize, what: u64| {
             self.dice.below(below as u64, self.bracket.into(), candidate, what) as usize
         };
         let values = |parameter: usize| self.space.varied[parameter].values.len();
         let parameters = self.space.varied.len();
+        // Every third candidate is drawn anywhere, so that a search does not stay at the first hill.
         let best = self.best.as_ref().filter(|_| !candidate.is_multiple_of(3));
         let Some((_, best)) = best else {
             return (0..parameters).map(|parameter| roll(values(parameter), parameter as u64)).collect();
         };
         let mut place = best.clone();
+        // One to three parameters change.
         for change in 0..=roll(3, 1000) as u64 {
             let parameter = roll(parameters, 2000 + change);
             let last = values(parameter) - 1;
+            // A quarter of the changes jump anywhere, a quarter go one value down, half go one up.
             place[parameter] = match roll(4, 3000 + change) {
                 0 => roll(last + 1, 4000 + change),
                 1 => place[parameter].saturating_sub(1),
@@ -128,13 +136,13 @@ mod tests {
         Space { mechanism: "x".into(), varied: varied.map(|text| Varied::parse(text).unwrap()).into() }
     }
 
-    /// The bowl whose bottom is at 6, 2, 3.
+    /// A test function with its minimum at 6, 2, 3.
     fn loss(place: &SpacePoint) -> f64 {
         [6.0, 2.0, 3.0].iter().zip(place).map(|(at, place)| (*place as f64 - at).powi(2)).sum()
     }
 
     #[test]
-    fn a_search_finds_the_bottom_of_a_bowl_and_takes_few_evaluations_on_all_scenarios() {
+    fn successive_halving_finds_the_minimum_of_a_bowl_with_few_full_evaluations() {
         let mut halving = Halving::new(space(), 90, 1);
         let (mut whole, mut all, mut found) = (0, 0, Vec::new());
         while halving.over().0 < 6 {
@@ -153,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_makes_a_search_again() {
+    fn equal_seeds_make_equal_searches() {
         let places = |seed| Halving::new(space(), 9, seed).ask().0.to_vec();
         assert_eq!(places(1), places(1));
         assert_ne!(places(1), places(2));
     }
 
     #[test]
-    fn each_rung_has_a_third_of_the_places_and_three_times_the_scenarios() {
+    fn each_round_of_halving_keeps_a_third_of_the_candidates_on_three_times_the_scenarios() {
         assert_eq!(Halving::rungs(72), [(27, 8), (9, 24), (3, 72)]);
         assert_eq!(Halving::rungs(2), [(27, 1), (9, 1), (3, 2)]);
     }

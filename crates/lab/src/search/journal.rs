@@ -1,4 +1,4 @@
-//! The journal of a search: a line for each measurement, so that a search that was killed goes on.
+//! The journal of a search: a line for each measurement, so that a killed search can continue.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,15 +10,15 @@ use super::evaluation::{CostYardstick, Evaluation};
 use super::networks::Networks;
 use crate::journal::JournalFile;
 
-/// The error of a file that is not a journal.
-const FOREIGN: &str = "this is no journal of a search: name another file";
+/// The error message for a file that is not a journal.
+const FOREIGN: &str = "this is not a journal of a search: name another file";
 
-/// The conditions of a search. Lines of other conditions are of no use to it.
+/// The conditions of a search. It cannot use lines measured under other conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchConditions {
-    /// The version that measured. Equal versions measure the same.
+    /// The version of the program. Equal versions measure the same.
     pub commit: String,
-    /// The kind of the networks. Journals from before there were others do not name it.
+    /// The kind of the networks; missing in journals from before there were several kinds.
     #[serde(default, skip_serializing_if = "Networks::is_default")]
     pub networks: Networks,
     /// The seed of the scenarios.
@@ -36,7 +36,7 @@ enum Line {
     Evaluation(Evaluation),
 }
 
-/// The measurements so far, and the file that keeps them.
+/// The measurements so far, and the file that stores them.
 #[derive(Debug)]
 pub struct Journal {
     file: Option<JournalFile>,
@@ -45,12 +45,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or creates the journal at `path`; without a path nothing is kept. A last line without its end is cut off: it was
-    /// being written when the search was killed, and is measured again.
+    /// Opens or creates the journal at `path`; without a path nothing is stored. An incomplete last line is removed, because
+    /// the search was killed while it wrote it, and is measured again.
     ///
     /// # Errors
-    /// Fails with the error of the file, and with one line if the file is not a journal or has other conditions. The file is then
-    /// unchanged.
+    /// Errors of the file, and one line if the file is not a journal or has other conditions. The file is not changed then.
     pub fn open(path: Option<&Path>, conditions: &SearchConditions) -> io::Result<Self> {
         let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
         let Some(path) = path else { return Ok(journal) };
@@ -60,8 +59,8 @@ impl Journal {
             match line {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
-                        "this journal was begun with {} scenarios of generator seed {}, networks {}, by version {}: go on \
-                         with those, or name another file",
+                        "this journal was begun with {} scenarios of generator seed {}, networks {}, by version {}: continue \
+                         with these, or name another file",
                         found.scenarios, found.generator_seed, found.networks, found.commit
                     )));
                 }
@@ -71,6 +70,7 @@ impl Journal {
             }
             Ok(())
         })?;
+        // Written at once, so that a journal without measurements has its conditions, too.
         if is_new {
             file.write(&Line::Conditions(conditions.clone()))?;
         }
@@ -78,22 +78,22 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Returns the yardsticks so far, in the order of the scenarios.
+    /// Returns the baselines so far, in the sequence of the scenarios.
     pub fn yardsticks(&self) -> &[CostYardstick] {
         &self.yardsticks
     }
 
-    /// Adds the yardstick of the next scenario.
+    /// Adds the baseline of the next scenario.
     ///
     /// # Errors
-    /// Fails as the file does.
+    /// Errors of the file.
     pub fn add_yardstick(&mut self, yardstick: CostYardstick) -> io::Result<()> {
         self.write(&Line::Yardstick(yardstick.clone()))?;
         self.yardsticks.push(yardstick);
         Ok(())
     }
 
-    /// Returns the evaluation of a mechanism on the first `scenarios`, if it was made.
+    /// Returns the evaluation of a mechanism on the first `scenarios`, if the journal has it.
     pub fn evaluation(&self, mechanism: &str, scenarios: usize) -> Option<&Evaluation> {
         self.evaluations.get(&(mechanism.to_owned(), scenarios))
     }
@@ -106,19 +106,20 @@ impl Journal {
     /// Adds an evaluation.
     ///
     /// # Errors
-    /// Fails as the file does.
+    /// Errors of the file.
     pub fn add(&mut self, evaluation: Evaluation) -> io::Result<()> {
         self.write(&Line::Evaluation(evaluation.clone()))?;
         self.keep(evaluation);
         Ok(())
     }
 
-    /// Closes the file, so that another search may go on with it. Later lines are not written.
+    /// Closes the file, so that another search can continue with it. Later lines are not written.
     pub fn close(&mut self) {
         self.file = None;
     }
 
     fn keep(&mut self, evaluation: Evaluation) {
+        // The number of scenarios is part of the key: a rung evaluates the same mechanism again on more of them.
         self.evaluations.insert((evaluation.mechanism.clone(), evaluation.ratios.len()), evaluation);
     }
 
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_was_cut_off_in_a_line_has_all_lines_before() {
+    fn a_journal_truncated_within_a_line_keeps_all_lines_before() {
         let path = std::env::temp_dir().join(format!("coapace-journal-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let mut journal = Journal::open(Some(&path), &conditions(1)).unwrap();
@@ -165,14 +166,17 @@ mod tests {
         journal.add(evaluation("b")).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), whole);
         let held = Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string();
-        assert_eq!(held, "this journal is in use: wait until what writes it has ended, or name another file");
+        assert_eq!(
+            held,
+            "this journal is in use: wait until the other process has ended, or name another file"
+        );
         journal.close();
         let other = Journal::open(Some(&path), &conditions(2)).unwrap_err().to_string();
         assert!(other.contains("generator seed 1"), "{other}");
         for foreign in ["hello\n", "hello", "{\"conditions\":1}\n"] {
             std::fs::write(&path, foreign).unwrap();
             assert!(
-                Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string().contains("no journal")
+                Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string().contains("not a journal")
             );
             assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign, "it is left as it was");
         }

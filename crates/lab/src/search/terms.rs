@@ -1,45 +1,47 @@
-//! The terms of a search: its mechanisms, parameters, networks and seeds.
+//! The settings of a search: its mechanisms, parameters, networks and seeds.
 
 use super::networks::Networks;
 use super::space::{Space, Varied};
 use coapace_run::contender::Contender;
 
-/// The numbers of scenarios that a set may have.
+/// The allowed numbers of scenarios in a set.
 const SCENARIOS: [u32; 2] = [9, 10_000];
 
-/// The terms of a search, or of a comparison if no parameter varies.
+/// The settings of a search, or of a comparison if no parameter varies.
 #[derive(Clone, Debug)]
 pub struct SearchTerms {
-    /// The mechanisms, as they are named on the command line; one if parameters vary.
+    /// The mechanisms, as named on the command line; only one if parameters vary.
     pub mechanisms: Vec<String>,
     /// The parameters that vary.
     pub vary: Vec<Varied>,
     /// The kind of the networks that are drawn.
     pub networks: Networks,
-    /// The seed of the scenarios that are drawn.
+    /// The seed of the random scenarios.
     pub generator_seed: u64,
-    /// The number of scenarios that are drawn. Half as many more show how a mechanism shares with `default`, except with meshes.
+    /// The number of random scenarios. Half as many further scenarios measure how a mechanism shares with `default`, except
+    /// with meshes.
     pub scenarios: u32,
-    /// The brackets of successive halving.
+    /// The number of brackets of successive halving.
     pub brackets: u32,
-    /// The seed of the search.
+    /// The seed from which the search draws the values of parameters.
     pub seed: u64,
 }
 
 impl SearchTerms {
-    /// The generator seed of a search that names none.
+    /// The default generator seed of a search.
     pub const GENERATOR_SEED: u64 = 1;
-    /// The number of scenarios of a search that names none.
+    /// The default number of scenarios of a search.
     pub const SCENARIOS: u32 = 72;
-    /// The brackets of a search that names none.
+    /// The default number of brackets of a search.
     pub const BRACKETS: u32 = 10;
-    /// The seed of a search that names none.
+    /// The default seed of a search.
     pub const SEED: u64 = 1;
 
-    /// Returns the parameters to vary, if there are any. Every mechanism and every value is checked before the first measurement.
+    /// Returns the parameters to vary, if there are any. Every mechanism and every value is checked before the first
+    /// measurement.
     ///
     /// # Errors
-    /// Returns one line on the first term that cannot be searched or compared.
+    /// Returns one line on the first setting that cannot be searched or compared.
     pub fn space(&self) -> Result<Option<Space>, String> {
         let [least, most] = SCENARIOS;
         if !(least..=most).contains(&self.scenarios) {
@@ -56,14 +58,16 @@ impl SearchTerms {
             None => Err(format!("{label:?} is not a single mechanism over UDP")),
         };
         self.mechanisms.iter().try_for_each(|label| parse(label))?;
+        // Without parameters to vary, the mechanisms are compared as they are.
         if self.vary.is_empty() {
             return Ok(None);
         }
         if self.brackets == 0 {
             return Err("brackets is 0, but must be at least 1".to_owned());
         }
+        // Loss compares places of one space, and every mechanism has parameters of its own.
         let [mechanism] = &self.mechanisms[..] else {
-            return Err("parameters of one mechanism vary: name one".to_owned());
+            return Err("parameters can vary for one mechanism only: name a single one".to_owned());
         };
         // Parameters are checked one by one, because their combinations are too many.
         for varied in &self.vary {
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_that_cannot_be_searched_are_told_in_a_line() {
+    fn an_impossible_search_is_refused_in_one_line() {
         let terms = |mechanisms: &[&str], vary: &[&str]| SearchTerms {
             mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
             vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
@@ -106,7 +110,7 @@ mod tests {
             (terms(&["default+ebb"], &[]), "\"default+ebb\" is not a single mechanism over UDP"),
             (
                 terms(&["default", "ebb"], &["ack_timeout=1s|2s"]),
-                "parameters of one mechanism vary: name one",
+                "parameters can vary for one mechanism only: name a single one",
             ),
         ] {
             assert_eq!(wrong.space(), Err(sentence.to_owned()));

@@ -19,7 +19,7 @@ fn is_beaten(bound: &Bound, figure: f64, tolerance: f64) -> bool {
 }
 
 #[test]
-fn a_bound_is_beaten_from_the_side_that_is_better() {
+fn a_value_beats_a_bound_only_from_the_better_side() {
     let bound = |metric| Bound { metric, value: 10.0 };
     let [fct, throughput] = [Metric::MedianFct, Metric::Throughput].map(bound);
     assert!(is_beaten(&fct, 9.8, 0.01) && !is_beaten(&fct, 9.95, 0.01));
@@ -45,7 +45,7 @@ fn parsed(labels: &[&str]) -> Vec<Contender> {
 }
 
 #[test]
-fn no_mechanism_and_not_tcp_is_better_than_a_bound() {
+fn neither_a_mechanism_nor_tcp_beats_the_bound() {
     let conditions: &[(&str, &[(&str, &str)])] = &[
         ("nb-iot", &[("clients", "1"), ("workload.exchanges", "10")]),
         ("nb-iot", &[("clients", "60"), ("workload.exchanges", "10"), ("buffer", "2500")]),
@@ -79,7 +79,7 @@ fn no_mechanism_and_not_tcp_is_better_than_a_bound() {
 }
 
 #[test]
-fn the_bound_of_the_last_client_is_tight_where_the_link_is_never_idle() {
+fn the_bound_of_the_last_client_is_tight_if_the_link_is_never_idle() {
     let (bounds, results) =
         run("nb-iot", &[("clients", "100"), ("workload.exchanges", "20")], &parsed(&["fasor-token"]), 2);
     let bound = bound_of(&bounds, Metric::FctMax).unwrap();

@@ -34,7 +34,7 @@ struct Row {
 
 #[test]
 #[ignore = "needs Java and Californium: tests/check-californium runs it"]
-fn californium_arms_what_its_presets_arm() {
+fn californium_arms_the_timeouts_of_the_presets_named_after_it() {
     let classpath =
         env::var("CALIFORNIUM_CLASSPATH").expect("CALIFORNIUM_CLASSPATH, which check-californium sets");
     for (mode, name) in PAIRS {

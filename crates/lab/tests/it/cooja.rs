@@ -97,7 +97,7 @@ fn mixed_traffic_agrees_with_contiki_in_cooja() {
 }
 
 #[test]
-fn a_random_wait_before_repetitions_parts_hidden_senders() {
+fn a_random_wait_before_retries_separates_hidden_senders() {
     // As in Cooja with CSMA_CONF_MIN_BE 3, ranges of 10.1 m and 20.1 m, and the border router at (20 m, 20 m): 0.84 to 0.93 of the messages
     // are answered, and 0.69 to 0.73 with 0.
     let wide = [

@@ -1,4 +1,4 @@
-//! Tests of the promises of `ebb`: needless retransmissions, and its share beside `default` (docs/ebb.md). Tests in coapace-proto
+//! Tests of the promises of `ebb`: spurious retransmissions, and its share beside `default` (docs/ebb.md). Tests in coapace-proto
 //! check for every mechanism how a dead peer is treated, and when an exchange is given up.
 
 use coapace_lab::search::evaluation::{FAIR, Set};
@@ -15,19 +15,18 @@ fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
 }
 
 #[test]
-fn a_thousand_clients_before_an_endless_buffer_have_fewer_spurious_retransmissions_than_with_the_timer_of_tcp()
- {
-    let needless = |mechanism| {
+fn with_an_unlimited_buffer_a_thousand_ebb_clients_have_fewer_spurious_retransmissions_than_linux() {
+    let spurious = |mechanism| {
         let run = measured(mechanism, &[("clients", "1000"), ("workload.exchanges", "20")]);
         assert_eq!(run.completed(), 20_000, "{mechanism}");
-        run.unnecessary as f64 / run.requests_sent as f64
+        run.spurious as f64 / run.requests_sent as f64
     };
-    let (ebb, tcp) = (needless("ebb"), needless("linux-rto"));
-    assert!(ebb <= tcp, "{ebb} of the requests were needless with ebb, {tcp} with linux-rto");
+    let (ebb, tcp) = (spurious("ebb"), spurious("linux-rto"));
+    assert!(ebb <= tcp, "{ebb} of the requests were spurious with ebb, {tcp} with linux-rto");
 }
 
 #[test]
-fn from_one_to_ten_thousand_clients_less_than_a_twentieth_is_needless_in_steady_state() {
+fn from_one_to_ten_thousand_clients_less_than_a_twentieth_of_requests_is_spurious_in_steady_state() {
     for clients in ["1", "10", "100", "1000", "10000"] {
         let run = measured(
             "ebb",
@@ -41,13 +40,13 @@ fn from_one_to_ten_thousand_clients_less_than_a_twentieth_is_needless_in_steady_
                 ("workload.warm_up", "100 s"),
             ],
         );
-        let share = run.unnecessary as f64 / run.requests_sent as f64;
-        assert!(run.completed() > 0 && share < 0.05, "{clients} clients: {share} needless");
+        let share = run.spurious as f64 / run.requests_sent as f64;
+        assert!(run.completed() > 0 && share < 0.05, "{clients} clients: {share} spurious");
     }
 }
 
 #[test]
-fn beside_default_its_share_is_fair_on_nine_of_ten_bottlenecks_that_were_drawn() {
+fn beside_default_ebb_has_a_fair_share_on_nine_of_ten_random_bottlenecks() {
     let set = Set { scenarios: Vec::new(), ..Set::draw(Networks::Mixed, 2, 48).unwrap() };
     let evaluation = set.evaluate("ebb", &[], 0).unwrap();
     let fair = evaluation.shares.iter().filter(|share| (FAIR[0]..=FAIR[1]).contains(*share)).count();

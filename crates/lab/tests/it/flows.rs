@@ -1,4 +1,4 @@
-//! Tests of flows over hops: the messages offered, those that arrive, and their delays.
+//! Tests of flows over hops: the messages that are offered and that arrive, and their delays.
 
 use coapace_run::contender::Contender;
 use coapace_run::measured::{FlowResult, RunResult};
@@ -30,7 +30,7 @@ fn pdr(flow: &FlowResult) -> f64 {
     flow.reached as f64 / flow.offered as f64
 }
 
-/// Returns the share of messages that arrived among those that the application did not drop.
+/// Returns the share of messages that arrived, messages that the application dropped left out.
 fn pdr_sent(flow: &FlowResult) -> f64 {
     flow.reached as f64 / (flow.offered - flow.dropped) as f64
 }
@@ -39,7 +39,7 @@ const CONSTANT: &str =
     "[[workload.flows]]\nname = 'c'\npattern = 'constant'\nrate = '6 kbit/s'\nmessage_bytes = 96";
 
 #[test]
-fn a_rate_is_that_of_all_clients_in_whole_messages() {
+fn the_rate_of_a_flow_is_shared_by_all_clients_in_whole_messages() {
     let run = measured("default", CONSTANT, &[]);
     let [flow] = run.flows.as_slice() else { panic!("{run:?}") };
     // The clients offer 6000 bit/s · 240 s / 768 bit.
@@ -58,7 +58,7 @@ fn a_rate_is_that_of_all_clients_in_whole_messages() {
 }
 
 #[test]
-fn lost_messages_are_sent_again_and_delays_count_the_wait() {
+fn delays_of_flows_include_the_wait_for_retransmissions() {
     let lossy = [("network.up.wire.loss", "20 %")];
     let run = measured("default", CONSTANT, &lossy);
     let flow = &run.flows[0];
@@ -77,7 +77,7 @@ fn lost_messages_are_sent_again_and_delays_count_the_wait() {
 }
 
 #[test]
-fn a_busy_client_drops_or_queues_what_the_scenario_says() {
+fn a_busy_client_drops_or_queues_new_messages_as_the_scenario_says() {
     let fast = "[[workload.flows]]\nname = 'c'\npattern = 'constant'\ninterval = '1 s'\npayload_bytes = 20";
     let slow = ("network.down.wire.delay", "1.55 s");
     let dropping = measured("default", fast, &[slow]);
@@ -96,7 +96,7 @@ fn a_busy_client_drops_or_queues_what_the_scenario_says() {
 }
 
 #[test]
-fn a_backlogged_client_sends_as_fast_as_it_is_answered() {
+fn a_backlogged_client_sends_as_fast_as_responses_arrive() {
     let flows =
         "[[workload.flows]]\nname = 'b'\npattern = 'backlogged'\nto = 1\nstart = '30 s'\nend = '180 s'";
     let run = measured("default", flows, &[]);
@@ -106,7 +106,7 @@ fn a_backlogged_client_sends_as_fast_as_it_is_answered() {
 }
 
 #[test]
-fn an_event_is_told_once_by_each_client_and_settles() {
+fn after_an_event_each_client_reports_once_and_delays_settle() {
     let flows = format!(
         "{CONSTANT}\n[[workload.flows]]\nname = 'e'\npattern = 'event'\nstart = '180 s'\npayload_bytes = 400"
     );
@@ -121,7 +121,7 @@ fn an_event_is_told_once_by_each_client_and_settles() {
 }
 
 #[test]
-fn delays_may_count_for_some_time_after_bursts_only() {
+fn delays_can_be_measured_for_a_time_after_bursts_only() {
     let flows = |key: &str| {
         format!(
             "{CONSTANT}\n[[workload.flows]]\nname = 'b'\npattern = 'bursts'\ninterval = '60 s'\nstart = '60 s'\n{key}"
@@ -153,24 +153,24 @@ fn delays_may_count_for_some_time_after_bursts_only() {
 }
 
 #[test]
-fn keys_that_need_a_mesh_or_bursts_are_refused_without() {
-    for (key, value, told) in [
+fn keys_for_meshes_or_bursts_are_refused_in_other_scenarios() {
+    for (key, value, expected) in [
         ("from", "left", "`workload.flows.c.from` must be \"all\" without a mesh"),
         ("to", "nearest", "`workload.flows.c.to` must be a number without a mesh"),
         (
             "delays_within",
             "10 s",
-            "`workload.flows.c.delays_within` means nothing in the pattern \"constant\"",
+            "`workload.flows.c.delays_within` has no effect in the pattern \"constant\"",
         ),
         ("delays_by", "arrival", "`workload.flows.c.delays_by` means nothing without `delays_within`"),
     ] {
         let error = scenario(CONSTANT, &[(&format!("workload.flows.c.{key}"), value)]).unwrap_err();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 #[test]
-fn flows_go_to_their_sinks_and_to_a_share_of_the_clients() {
+fn a_flow_is_sent_by_its_share_of_clients_to_its_sinks() {
     let flows = "[[workload.flows]]\nname = 'a'\npattern = 'poisson'\ninterval = '2 s'\nshare = '50 %'\nresponse_bytes = 40\n\
                  [[workload.flows]]\nname = 'b'\npattern = 'bursts'\ninterval = '30 s'\nspread = '5 s'\nto = 1\nmethod = 'get'\n\
                  [[workload.flows]]\nname = 'o'\npattern = 'on-off'\ninterval = '1 s'\non = '5 s'\noff = '15 s'";
@@ -185,7 +185,7 @@ fn flows_go_to_their_sinks_and_to_a_share_of_the_clients() {
 }
 
 #[test]
-fn a_sink_observes_and_is_told_with_and_without_confirmation() {
+fn a_sink_observes_and_gets_notifications_with_and_without_confirmation() {
     let observed = "[[workload.flows]]\nname = 'n'\npattern = 'constant'\ninterval = '5 s'\nobserve = true\nstart = '30 s'\n\
                     payload_bytes = 10";
     let run = measured("default", observed, &[]);
@@ -209,7 +209,7 @@ fn a_sink_observes_and_is_told_with_and_without_confirmation() {
 }
 
 #[test]
-fn notifications_without_control_depart_beside_those_that_wait() {
+fn notifications_without_congestion_control_do_not_wait_for_earlier_ones() {
     let flows = "[[workload.flows]]\nname = 'c'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'\n\
                  [[workload.flows]]\nname = 'n'\npattern = 'constant'\ninterval = '500 ms'\nobserve = true\nstart = '40 s'\n\
                  confirmable = false\ncontrolled = false";
@@ -224,8 +224,8 @@ fn notifications_without_control_depart_beside_those_that_wait() {
     let run = measured("default", flows, &[lossy, ("workload.flows.n.controlled", "true")]);
     assert!(run.flows[1].dropped > 2_000, "those wait for NSTART: {:?}", run.flows[1]);
 
-    let told = scenario(flows, &[("workload.flows.n.confirmable", "true")]).unwrap_err();
-    assert!(told.contains("`workload.flows.n.controlled` must be true"), "{told}");
+    let error = scenario(flows, &[("workload.flows.n.confirmable", "true")]).unwrap_err();
+    assert!(error.contains("`workload.flows.n.controlled` must be true"), "{error}");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn an_observer_that_was_given_up_registers_again() {
 }
 
 #[test]
-fn a_registration_while_a_notification_is_under_way_ends_that_and_not_the_flow() {
+fn a_repeated_registration_ends_the_pending_notification_and_not_the_flow() {
     let observed = "[[workload.flows]]\nname = 'n'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'";
     // Acknowledgements are lost: the sink has the notification, hears no other, and registers again before it is given up.
     let deaf = [("network.down.wire.loss", "70 %"), ("workload.duration", "1500 s")];
@@ -253,7 +253,7 @@ fn a_registration_while_a_notification_is_under_way_ends_that_and_not_the_flow()
 }
 
 #[test]
-fn requests_without_confirmation_ask_for_no_response() {
+fn flows_without_confirmation_send_requests_with_the_no_response_option() {
     let set = [
         ("workload.flows.c.confirmable", "false"),
         ("clients.probing_rate", "0"),
@@ -272,7 +272,7 @@ fn requests_without_confirmation_ask_for_no_response() {
 }
 
 #[test]
-fn mechanisms_share_the_flows_of_a_mix() {
+fn the_mechanisms_of_a_mix_share_the_clients_of_each_flow() {
     let run = measured("cocoa+default", CONSTANT, &[("network.up.wire.loss", "10 %")]);
     let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
     assert_eq!((cocoa.clients, default.clients), (5, 5));
@@ -281,22 +281,22 @@ fn mechanisms_share_the_flows_of_a_mix() {
 }
 
 #[test]
-fn a_run_of_flows_is_the_same_again() {
+fn equal_seeds_give_equal_runs_of_flows() {
     let twice = [1, 2].map(|_| measured("fasor-token", CONSTANT, &[("network.up.wire.loss", "10 %")]));
     assert_eq!(twice[0], twice[1]);
 }
 
 #[test]
-fn flows_that_cannot_be_are_refused_in_one_line() {
+fn contradictory_flows_are_refused_in_one_line() {
     let flow = "[[workload.flows]]\nname = 'c'\npattern = 'constant'\n";
-    for (text, told) in [
+    for (text, expected) in [
         (
             flow.to_owned(),
             "f.toml:13: `workload.flows.c.rate` or `interval` is missing: the pattern \"constant\" needs one",
         ),
         (
             format!("{flow}rate = '1 kbit/s'\ninterval = '1 s'"),
-            "`workload.flows.c.interval` does not go with `rate`",
+            "`workload.flows.c.interval` cannot be combined with `rate`",
         ),
         (
             format!("{flow}rate = '1 kbit/s'\nmessage_bytes = 13"),
@@ -316,7 +316,7 @@ fn flows_that_cannot_be_are_refused_in_one_line() {
         ),
         (
             format!("{flow}rate = '1000 Gbit/s'"),
-            "`workload.flows.c.rate` makes 506756756756 messages, of which there may be 1000000000",
+            "`workload.flows.c.rate` makes 506756756756 messages; a flow may make at most 1000000000",
         ),
         (
             format!("{flow}rate = '1 kbit/s'\nstart = '300 s'"),
@@ -327,9 +327,9 @@ fn flows_that_cannot_be_are_refused_in_one_line() {
         (String::new(), "`workload.flows` is missing: the kind \"flows\" needs one or more"),
     ] {
         let error = scenario(&text, &[]).unwrap_err();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
     let error = Contender::parse("tcp").unwrap().fits(&scenario(CONSTANT, &[]).unwrap()).unwrap_err();
-    assert!(error.contains("`tcp` has neither flows nor meshes"), "{error}");
+    assert!(error.contains("`tcp` can run neither flows nor meshes"), "{error}");
 }

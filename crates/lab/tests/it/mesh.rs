@@ -22,7 +22,7 @@ fn pdr(flow: &FlowResult) -> f64 {
 }
 
 #[test]
-fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
+fn at_low_load_a_mesh_delivers_over_shortest_paths_and_energy_follows_from_radio_states() {
     let run = measured("default", &[("routing", "shortest"), ("ldr", "static"), ("load", "500 bit/s")]);
     let (flow, mesh) = (&run.flows[0], run.mesh.unwrap());
     assert!(flow.offered > 30 && pdr(flow) > 0.9, "{flow:?}");
@@ -38,7 +38,7 @@ fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
 }
 
 #[test]
-fn more_load_than_the_channel_carries_is_lost_and_late() {
+fn an_overloaded_mesh_loses_and_delays_messages() {
     let of = |load| measured("default", &[("routing", "shortest"), ("load", load)]);
     let (little, much) = (of("1 kbit/s"), of("20 kbit/s"));
     assert!(pdr(&much.flows[0]) < pdr(&little.flows[0]));
@@ -47,20 +47,20 @@ fn more_load_than_the_channel_carries_is_lost_and_late() {
 }
 
 #[test]
-fn routes_of_rpl_carry_messages_and_cost_frames_of_their_own() {
+fn rpl_carries_messages_and_sends_control_frames() {
     let run = measured("cocoa", &[("ldr", "static"), ("load", "1 kbit/s")]);
     assert!(pdr(&run.flows[0]) > 0.7, "{:?}", run.flows[0]);
     assert!(run.mesh.unwrap().counters.control_frames > 0);
 }
 
 #[test]
-fn the_same_seed_is_the_same_run() {
+fn the_same_seed_gives_the_same_mesh_run() {
     let twice = [1, 2].map(|_| measured("cocoa", &[]));
     assert_eq!(twice[0], twice[1]);
 }
 
 #[test]
-fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
+fn clients_that_wait_for_responses_also_run_over_a_mesh() {
     let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
                 [network.mesh.topology]\nnodes = 9\n";
     let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
@@ -71,7 +71,7 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
 }
 
 #[test]
-fn a_preset_gives_the_keys_that_are_not_said() {
+fn a_preset_of_a_mac_sets_the_keys_left_out() {
     let mac = |set: &[(&str, &str)]| load(set).unwrap().network.mesh.clone().unwrap().mac;
     let (contiki, own) = (mac(&[("mac", "contiki-3")]), mac(&[("mac", "contiki-3"), ("retries", "0")]));
     assert_eq!(contiki.preset, "contiki-3");
@@ -84,7 +84,7 @@ fn a_preset_gives_the_keys_that_are_not_said() {
 }
 
 #[test]
-fn knobs_of_the_grid_say_what_is_in_force() {
+fn knobs_of_a_mesh_show_their_effective_values() {
     let scenario = load(&[]).unwrap();
     assert_eq!(scenario.clients.count, 33);
     let knobs = [
@@ -103,7 +103,7 @@ fn knobs_of_the_grid_say_what_is_in_force() {
 }
 
 #[test]
-fn clients_on_one_side_send_across_and_all_tell_the_nearest_sink() {
+fn flows_go_across_the_mesh_or_to_the_nearest_sink() {
     let dumbbell = [("traffic", "mixed-dumbbell"), ("topology", "dumbbell"), ("nodes", "21")];
     let scenario = load(&dumbbell).unwrap();
     let layout = scenario.layout().unwrap();
@@ -124,7 +124,7 @@ fn clients_on_one_side_send_across_and_all_tell_the_nearest_sink() {
 }
 
 #[test]
-fn delivery_is_a_share_or_a_range_or_quantiles() {
+fn the_delivery_of_links_is_a_share_a_range_or_quantiles() {
     let quantiles = |text: &str| {
         let scenario = load(&[("network.mesh.radio.delivery", text)]).unwrap();
         scenario.network.mesh.as_ref().unwrap().radio.delivery.quantiles().to_vec()
@@ -135,8 +135,8 @@ fn delivery_is_a_share_or_a_range_or_quantiles() {
 }
 
 #[test]
-fn a_mesh_that_cannot_be_is_refused_in_one_line() {
-    for (set, told) in [
+fn an_impossible_mesh_is_refused_in_one_line() {
+    for (set, expected) in [
         (
             vec![("clients.count", "7")],
             "`clients.count` must be left out in a mesh, which has 33 clients here",
@@ -159,13 +159,13 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         (vec![("network.mesh", "none")], "is missing: it must be"),
     ] {
         let error = load(&set).unwrap_err();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
 
 #[test]
-fn every_topology_and_every_mobility_is_reached_by_a_knob() {
+fn knobs_reach_every_topology_and_mobility_model() {
     for (topology, nodes) in
         [("chain", "17"), ("dumbbell", "21"), ("flower", "36"), ("concentric", "57"), ("grid", "49")]
     {
@@ -191,7 +191,7 @@ fn every_topology_and_every_mobility_is_reached_by_a_knob() {
 }
 
 #[test]
-fn places_come_from_a_file_and_count_for_the_hash_by_what_it_says() {
+fn node_positions_come_from_a_file_whose_content_is_hashed() {
     let folder = std::env::temp_dir().join(format!("coapace-places-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("places.dat");
@@ -217,7 +217,7 @@ fn a_mesh_that_is_too_large_or_contradictory_is_refused_in_one_line() {
     let nobody = std::env::temp_dir().join(format!("coapace-nobody-{}.dat", std::process::id()));
     std::fs::write(&nobody, "# node time x y\n").unwrap();
     let far = "{ kind = \"unit-disk\", range = \"9999 m\", interference = \"9999 m\" }";
-    for (set, told) in [
+    for (set, expected) in [
         (
             &[("nodes", "22500"), ("network.mesh.radio.propagation", far)][..],
             "`network.mesh.radio.propagation` reaches too far: more than 50 million pairs",
@@ -239,17 +239,17 @@ fn a_mesh_that_is_too_large_or_contradictory_is_refused_in_one_line() {
                 ("network.mesh.mobility.kind", "file"),
                 ("network.mesh.mobility.file", nobody.to_str().unwrap()),
             ],
-            "cannot be used: nobody moves",
+            "cannot be used: it has no line `node time x y`",
         ),
     ] {
         let error = load(set).unwrap_err();
-        assert!(error.contains(told) && error.lines().count() == 1, "{error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
     }
     std::fs::remove_file(&nobody).unwrap();
 }
 
 #[test]
-fn a_setting_of_a_table_undoes_none_of_what_is_in_it() {
+fn setting_a_table_keeps_earlier_settings_of_its_keys() {
     let both = [("traffic", "homogeneous"), ("renew", "true")];
     let hash = |set: [(&str, &str); 2]| {
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -261,7 +261,7 @@ fn a_setting_of_a_table_undoes_none_of_what_is_in_it() {
 }
 
 #[test]
-fn the_radio_medium_of_a_cooja_simulation_counts_where_the_scenario_has_none() {
+fn the_radio_medium_of_a_cooja_file_is_used_if_the_scenario_has_none() {
     let file = std::env::temp_dir().join(format!("coapace-{}.csc", std::process::id()));
     let mote = |id: u32| {
         format!(

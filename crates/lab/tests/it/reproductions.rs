@@ -6,7 +6,7 @@ use std::path::Path;
 use coapace_lab::papers::PAPERS;
 
 #[test]
-fn the_readme_has_the_counts_of_every_page_in_docs_reproductions() {
+fn the_readme_repeats_the_counts_of_every_page_on_reproductions() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     for paper in PAPERS {

@@ -6,7 +6,7 @@ use std::path::Path;
 use coapace_lab::output::reference;
 
 #[test]
-fn the_reference_page_is_up_to_date() {
+fn the_page_of_results_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md");
     let page = reference();
     if std::env::var_os("BLESS").is_some() {

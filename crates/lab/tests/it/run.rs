@@ -38,12 +38,12 @@ fn assert_within(value: f64, range: RangeInclusive<f64>) {
 }
 
 #[test]
-fn a_run_of_fixed_duration_ends_there_and_has_no_completion_times() {
+fn a_run_of_fixed_duration_has_no_completion_times() {
     for mechanism in ["default", "tcp"] {
         let run = lasting(mechanism, "60 s", "0 s");
         assert!((run.duration_s - 60.0).abs() < 1e-9, "{mechanism}: {}", run.duration_s);
         assert_eq!((run.fct_s.len(), run.exchanges.len()), (0, 20), "{mechanism}");
-        assert_eq!(run.given_up, 0, "{mechanism}: what is open at the end has not failed");
+        assert_eq!(run.given_up, 0, "{mechanism}: an exchange that is open at the end has not failed");
         assert!((run.throughput - run.completed() as f64 / 60.0).abs() < 1e-9, "{mechanism}");
         assert!((run.goodput_bps - run.throughput * 480.0).abs() < 1e-6, "{mechanism}");
         assert!(run.requests_sent >= run.completed(), "{mechanism}");
@@ -51,7 +51,7 @@ fn a_run_of_fixed_duration_ends_there_and_has_no_completion_times() {
 }
 
 #[test]
-fn exchanges_before_the_end_of_the_warm_up_are_left_out_and_no_others() {
+fn only_exchanges_before_the_end_of_the_warm_up_are_left_out() {
     for mechanism in ["default", "tcp"] {
         let (early, late) = (lasting(mechanism, "20 s", "0 s"), lasting(mechanism, "60 s", "20 s"));
         let whole = lasting(mechanism, "60 s", "0 s");
@@ -71,7 +71,7 @@ fn exchanges_before_the_end_of_the_warm_up_are_left_out_and_no_others() {
 }
 
 #[test]
-fn clients_begin_when_they_are_told_and_then_ask_at_multiples_of_their_interval() {
+fn clients_send_at_multiples_of_their_interval_after_their_start() {
     // A single client has its response after 0.66 s.
     let alone = |set: &[(&str, &str)]| measured("default", &[&[("clients", "1")], set].concat());
     for (interval, fct_s) in [("0 s", 50.0 * 0.66), ("400 ms", 49.0 * 0.8 + 0.66), ("1 s", 49.66)] {
@@ -85,7 +85,7 @@ fn clients_begin_when_they_are_told_and_then_ask_at_multiples_of_their_interval(
 }
 
 #[test]
-fn every_first_transmission_of_a_client_arms_a_timeout_that_is_counted() {
+fn every_first_transmission_of_a_client_counts_one_armed_timeout() {
     let run = measured("default", &[("errors", "low")]);
     assert!(run.retransmissions > 0);
     assert_eq!(run.timeouts.first.0, 20 * 50);
@@ -95,14 +95,14 @@ fn every_first_transmission_of_a_client_arms_a_timeout_that_is_counted() {
 }
 
 #[test]
-fn the_throughput_of_clients_that_finish_is_over_the_time_until_the_last_has() {
+fn the_throughput_of_finishing_clients_is_over_the_time_until_the_last_finishes() {
     let run = measured("default", &[]);
     let last = run.fct_s.iter().map(|fct| fct.unwrap()).fold(0.0, f64::max);
     assert!((run.throughput - 1000.0 / last).abs() < 1e-9);
 }
 
 #[test]
-fn a_population_that_finishes_sooner_has_more_of_the_throughput() {
+fn a_population_that_finishes_sooner_has_a_larger_share_of_throughput() {
     let run = measured("cocoa+default", &[("errors", "high"), ("clients", "40")]);
     let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
     assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all clients finish");
@@ -114,7 +114,7 @@ fn a_population_that_finishes_sooner_has_more_of_the_throughput() {
 }
 
 #[test]
-fn without_a_number_of_exchanges_the_throughputs_of_the_populations_make_the_whole() {
+fn in_runs_of_fixed_duration_the_throughputs_of_populations_add_up_to_the_total() {
     let run = lasting("cocoa+default+fasor*2", "60 s", "10 s");
     let clients: Vec<u32> = run.populations.iter().map(|own| own.clients).collect();
     assert_eq!(clients, [5, 5, 10]);
@@ -129,7 +129,7 @@ fn without_a_number_of_exchanges_the_throughputs_of_the_populations_make_the_who
 }
 
 #[test]
-fn one_server_or_several_behind_one_bottleneck_cost_the_clients_the_same() {
+fn the_number_of_servers_behind_one_bottleneck_does_not_change_the_results() {
     for mechanism in ["default", "tcp"] {
         let of = |count| lasting_with_servers(mechanism, count);
         let (one, five) = (of("1"), of("5"));
@@ -145,7 +145,7 @@ fn lasting_with_servers(mechanism: &str, count: &str) -> RunResult {
 }
 
 #[test]
-fn clients_are_dealt_out_to_the_servers_in_turn() {
+fn clients_are_assigned_to_servers_in_turn() {
     let trace = std::env::temp_dir().join(format!("coapace-servers-{}.csv", std::process::id()));
     let file = std::fs::File::create(&trace).unwrap();
     let set = [("clients", "7"), ("buffer", "1410000"), ("server.count", "3"), ("workload.exchanges", "2")];
@@ -174,14 +174,14 @@ fn a_retransmission_is_spurious_once_at_most_even_if_the_answer_comes_after_givi
     // Every message arrives, after the client has given up its exchange. Each exchange has five answers to five transmissions.
     let all = measured("default", &late);
     assert!(all.completed() == 0 && all.given_up == 20 * 50 && all.losses + all.drops == 0, "{all:?}");
-    assert_eq!((all.retransmissions, all.unnecessary), (4_000, 4_000));
+    assert_eq!((all.retransmissions, all.spurious), (4_000, 4_000));
     // The first answer to an exchange shows no spurious retransmission, and others are lost.
     let some = measured("default", &[&late[..], &[("errors", "high")]].concat());
-    assert!((1..some.retransmissions / 2 + some.retransmissions / 4).contains(&some.unnecessary), "{some:?}");
+    assert!((1..some.retransmissions / 2 + some.retransmissions / 4).contains(&some.spurious), "{some:?}");
 }
 
 #[test]
-fn no_more_retransmissions_are_spurious_than_were_made() {
+fn spurious_retransmissions_never_exceed_retransmissions() {
     let separate = |response| ("separate", vec![("loss", "20 %"), ("server.response", response)]);
     let endless =
         [("workload.exchanges", "none"), ("workload.duration", "300 s"), ("workload.warm_up", "30 s")];
@@ -192,7 +192,7 @@ fn no_more_retransmissions_are_spurious_than_were_made() {
                 set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
             let scenario = Scenario::load(name, &set).unwrap();
             let run = run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals);
-            assert!(run.unnecessary <= run.retransmissions, "{name} {mechanism}: {run:?}");
+            assert!(run.spurious <= run.retransmissions, "{name} {mechanism}: {run:?}");
         }
     }
 }

@@ -61,7 +61,7 @@ fn conduct(search: &mut Search, jobs: usize) {
 }
 
 #[test]
-fn a_search_and_its_journal_do_not_depend_on_the_order_of_measurements() {
+fn a_search_does_not_depend_on_the_sequence_in_which_measurements_finish() {
     let terms = || terms(&["default"], &["ack_timeout=1s|2s|4s"]);
     let (threads, elsewhere) = (Scratch::new("threads"), Scratch::new("elsewhere"));
     let mut search = open(terms(), &threads);
@@ -95,7 +95,7 @@ fn a_search_and_its_journal_do_not_depend_on_the_order_of_measurements() {
 }
 
 #[test]
-fn mechanisms_are_compared_in_their_order_and_once_if_they_are_named_twice() {
+fn mechanisms_named_twice_are_compared_once() {
     let journal = Scratch::new("compared");
     let mut search = open(terms(&["ebb", "default", "ebb"], &[]), &journal);
     conduct(&mut search, 2);
@@ -112,7 +112,7 @@ fn mechanisms_are_compared_in_their_order_and_once_if_they_are_named_twice() {
 }
 
 #[test]
-fn on_meshes_delivery_delay_and_transmissions_count_and_no_share() {
+fn searches_on_meshes_score_delivery_delay_and_transmissions_but_not_fairness() {
     let (meshes, mixed) = (Scratch::new("meshes"), Scratch::new("mixed"));
     let on = |networks| SearchTerms { networks, ..terms(&["ebb"], &[]) };
     let mut search = open(on(Networks::Meshes), &meshes);
@@ -134,7 +134,7 @@ fn on_meshes_delivery_delay_and_transmissions_count_and_no_share() {
 }
 
 #[test]
-fn a_search_that_is_stopped_keeps_the_lines_that_are_whole_and_goes_on() {
+fn a_stopped_search_resumes_from_the_complete_lines_of_its_journal() {
     let terms = || terms(&["default"], &["ack_timeout=1s|2s|4s"]);
     let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));
     conduct(&mut open(terms(), &whole), 2);
@@ -156,7 +156,7 @@ fn a_search_that_is_stopped_keeps_the_lines_that_are_whole_and_goes_on() {
 }
 
 #[test]
-fn a_search_ends_with_the_error_of_a_check_a_callback_or_a_mechanism() {
+fn a_search_ends_with_an_error_of_its_check_callback_or_mechanism() {
     let journal = Scratch::new("failing");
     let stop = AtomicBool::new(false);
     let fail = || Err(std::io::Error::other("no"));

@@ -23,7 +23,7 @@ fn small(mechanism: &str, set: &[(&str, &str)]) -> TransferResult {
 }
 
 #[test]
-fn a_body_arrives_as_it_was_sent_down_and_up_with_losses_and_without() {
+fn downloaded_and_uploaded_bodies_arrive_intact_with_and_without_losses() {
     for direction in ["down", "up"] {
         for loss in ["0 %", "10 %"] {
             for (block, bulk) in [("64", "none"), ("1024", "none"), ("64", "tide"), ("1024", "newreno")] {
@@ -46,7 +46,7 @@ fn a_body_arrives_as_it_was_sent_down_and_up_with_losses_and_without() {
 }
 
 #[test]
-fn one_block_at_a_time_takes_a_round_trip_each() {
+fn a_transfer_of_one_block_at_a_time_takes_a_round_trip_for_each() {
     // 21 blocks; each takes the path and its own time on the link.
     let own = small("default", &[("bulk", "none")]);
     let (_, first) = own.completed_s[0];
@@ -58,7 +58,7 @@ fn one_block_at_a_time_takes_a_round_trip_each() {
 }
 
 #[test]
-fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reordering() {
+fn five_hundred_bodies_arrive_intact_despite_losses_and_reordering() {
     for bulk in ["tide", "newreno", "rfc9177"] {
         let held_back = "{ probability = '10 %', delay = '80 ms' }";
         let set = [
@@ -85,7 +85,7 @@ fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reorderin
 }
 
 #[test]
-fn with_q_block_a_body_goes_up_several_blocks_at_once() {
+fn uploads_with_q_block_send_several_blocks_at_once() {
     for bulk in ["tide", "newreno"] {
         let of = |protocol, loss| {
             let set = [("protocol", protocol), ("loss", loss), ("bulk", bulk)];
@@ -104,7 +104,7 @@ fn with_q_block_a_body_goes_up_several_blocks_at_once() {
 }
 
 #[test]
-fn several_blocks_at_once_fill_the_link_and_losses_cost_little() {
+fn transfers_of_several_blocks_at_once_fill_the_link_even_with_losses() {
     let of = |set: &[(&str, &str)]| small("default", &[&[("bytes", "200_000")], set].concat());
     for bulk in ["tide", "newreno"] {
         let (clear, one) = (of(&[("bulk", bulk)]), of(&[("bulk", "none")]));
@@ -119,7 +119,7 @@ fn several_blocks_at_once_fill_the_link_and_losses_cost_little() {
 }
 
 #[test]
-fn tide_uses_every_link_without_being_tuned_and_no_transfer_fails() {
+fn untuned_tide_fills_every_link_and_no_transfer_fails() {
     // The blocks, the bytes of a packet with a block, and the rate of the link. A satellite takes longer at first: the window has to grow
     // over seconds.
     for (name, blocks, packet, rate, factors) in [
@@ -156,7 +156,7 @@ fn endless(name: &str, how: &str) -> String {
 }
 
 #[test]
-fn beside_tide_others_wait_no_longer_and_ask_no_less_than_beside_tcp() {
+fn exchanges_beside_tide_are_no_slower_and_no_fewer_than_beside_tcp() {
     for scenario in ["fota-nb-iot", "fota-lte-m", "fota-satellite"] {
         let [tide, tcp] = ["bulk = 'tide'", "protocol = 'tcp'"]
             .map(|how| beside(scenario, &format!("[{}]", endless("image", how)), "11"));
@@ -168,7 +168,7 @@ fn beside_tide_others_wait_no_longer_and_ask_no_less_than_beside_tcp() {
 }
 
 #[test]
-fn two_transfers_share_alike_and_one_beside_tcp_has_its_part() {
+fn two_tide_transfers_share_equally_and_one_beside_tcp_gets_a_share() {
     let pair = |one: &str, other: &str| {
         let transfers = format!("[{}, {}]", endless("one", one), endless("other", other));
         let run = beside("fota-lte-m", &transfers, "2");
@@ -189,7 +189,7 @@ fn populations(run: &RunResult) -> Vec<(u32, u64, f64)> {
 }
 
 #[test]
-fn the_transfers_of_a_mix_are_dealt_out_to_its_parts_and_counted_with_them() {
+fn the_mechanisms_of_a_mix_share_the_transfers_and_each_has_counts() {
     let set = [("clients", "5"), ("transfers", "3"), ("bytes", "20_500"), ("loss", "5 %")];
     let set = [&set[..], &[("workload.transfers.firmware.count", "2"), ("workload.exchanges", "4")]].concat();
     let run = measured("fota-lte-m", "tide+newreno", &set);
@@ -220,7 +220,7 @@ fn the_transfers_of_a_mix_are_dealt_out_to_its_parts_and_counted_with_them() {
 }
 
 #[test]
-fn a_mix_leaves_transfers_over_tcp_out_and_a_part_for_single_exchanges_has_the_mechanism_of_the_transfer() {
+fn a_mix_does_not_change_transfers_over_tcp_and_single_exchange_mechanisms_keep_the_bulk_mechanism() {
     let transfers = "[{ name = 'a', clients = 1, bytes = 50_000 }, { name = 'b', clients = 1, bytes = 50_000, protocol = 'tcp' }, \
                      { name = 'c', clients = 1, bytes = 50_000, bulk = 'newreno' }]";
     let of = |label| {
@@ -233,7 +233,7 @@ fn a_mix_leaves_transfers_over_tcp_out_and_a_part_for_single_exchanges_has_the_m
 }
 
 #[test]
-fn a_failed_transfer_is_no_goodput() {
+fn a_failed_transfer_does_not_count_as_goodput() {
     let set = [("clients", "2"), ("transfers", "2"), ("loss", "50 %"), ("bulk", "none")];
     let run = measured("fota-lte-m", "cocoa+default", &set);
     assert!(run.transfers[0].failed == 2 && run.transfers[0].arrived_bytes > 0, "{run:?}");
@@ -241,7 +241,7 @@ fn a_failed_transfer_is_no_goodput() {
 }
 
 #[test]
-fn in_a_mesh_a_transfer_leaves_others_nine_tenths_of_their_readings() {
+fn beside_a_transfer_in_a_mesh_nine_tenths_of_sensor_readings_arrive() {
     let of = |bytes| {
         let set = [
             ("bytes", bytes),
@@ -258,7 +258,7 @@ fn in_a_mesh_a_transfer_leaves_others_nine_tenths_of_their_readings() {
 }
 
 #[test]
-fn over_tcp_a_body_fills_the_link_and_arrives_in_spite_of_losses() {
+fn a_transfer_over_tcp_fills_the_link_and_completes_despite_losses() {
     for direction in ["down", "up"] {
         let of = |loss| small("tcp", &[("direction", direction), ("loss", loss), ("bytes", "100_000")]);
         let (clear, lossy) = (of("0 %"), of("5 %"));
@@ -272,7 +272,7 @@ fn over_tcp_a_body_fills_the_link_and_arrives_in_spite_of_losses() {
 }
 
 #[test]
-fn transfers_share_a_link_with_each_other_and_with_clients_that_ask() {
+fn transfers_share_a_link_with_each_other_and_with_single_exchanges() {
     let transfers = "[{ name = 'udp', clients = 1, bytes = 50_000, count = 'none', pause = '1 s' }, \
                      { name = 'stream', clients = 2, bytes = 50_000, protocol = 'tcp', direction = 'up', count = 'none' }]";
     let run = measured(
@@ -302,7 +302,7 @@ fn transfers_share_a_link_with_each_other_and_with_clients_that_ask() {
 }
 
 #[test]
-fn a_run_of_transfers_alone_has_no_figures_of_exchanges() {
+fn a_run_of_transfers_only_has_no_metrics_of_exchanges() {
     let run = measured("fota-lte-m", "default", &[("bytes", "5000")]);
     for metric in [Metric::Throughput, Metric::MedianFct, Metric::Retransmissions, Metric::Goodput] {
         assert_eq!(metric.of_run(&run), None, "{metric}");
@@ -312,7 +312,7 @@ fn a_run_of_transfers_alone_has_no_figures_of_exchanges() {
 }
 
 #[test]
-fn a_transfer_that_nobody_answers_fails_and_begins_again() {
+fn an_unanswered_transfer_fails_and_begins_again() {
     for (bulk, failed) in [("none", 4..=8), ("tide", 2..=8)] {
         let set = [
             ("bulk", bulk),
@@ -326,7 +326,7 @@ fn a_transfer_that_nobody_answers_fails_and_begins_again() {
 }
 
 #[test]
-fn through_a_mesh_a_body_arrives_beside_the_readings_of_the_others() {
+fn a_transfer_over_a_mesh_completes_beside_sensor_readings() {
     for direction in ["down", "up"] {
         let set = [("bytes", "4 KiB"), ("workload.exchanges", "4"), ("direction", direction)];
         let run = measured("fota-mesh", "default", &set);
@@ -338,7 +338,7 @@ fn through_a_mesh_a_body_arrives_beside_the_readings_of_the_others() {
 }
 
 #[test]
-fn a_campaign_ends_in_every_device_and_the_others_go_on() {
+fn a_firmware_update_reaches_every_device_while_other_traffic_continues() {
     for protocol in ["block", "tcp"] {
         let run = measured(
             "fleet-fota",
@@ -356,7 +356,7 @@ fn a_campaign_ends_in_every_device_and_the_others_go_on() {
 }
 
 #[test]
-fn bytes_and_window_of_a_transfer_are_recorded_for_a_report() {
+fn reports_record_bytes_and_window_of_a_transfer_over_time() {
     let set = [("bytes".to_owned(), "100_000".to_owned())];
     let scenario = Scenario::load("fota-lte-m", &set).unwrap();
     let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Series);
@@ -367,7 +367,7 @@ fn bytes_and_window_of_a_transfer_are_recorded_for_a_report() {
 }
 
 #[test]
-fn the_blocks_of_a_transfer_are_recorded_when_they_depart_and_depart_again() {
+fn reports_record_departures_and_retransmissions_of_blocks() {
     for (direction, protocol) in [("down", "block"), ("up", "block"), ("up", "q-block")] {
         let set = [("direction", direction), ("protocol", protocol), ("bytes", "100_000"), ("loss", "10%")];
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));

@@ -15,7 +15,7 @@ fn cells(name: &str, settings: &[(&str, &str)], mechanism: &str) -> Vec<CellResu
 }
 
 #[test]
-fn results_come_back_from_json_as_they_were_but_for_films() {
+fn results_read_back_from_json_unchanged_except_films() {
     let of_mesh = [("duration", "100 s"), ("routing", "shortest")];
     for (name, settings, mechanism) in [
         ("nb-iot", [("clients", "3"), ("errors", "high")].as_slice(), "cocoa"),

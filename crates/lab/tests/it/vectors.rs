@@ -99,7 +99,7 @@ fn check(run: &Run) {
 }
 
 #[test]
-fn every_vector_is_met_within_a_microsecond() {
+fn every_mechanism_reproduces_its_vectors_within_a_microsecond() {
     for run in files().values().flatten() {
         check(run);
     }
@@ -107,7 +107,7 @@ fn every_vector_is_met_within_a_microsecond() {
 
 /// Checks that every file has a run of overlapping exchanges, which begin before anything was measured.
 #[test]
-fn every_mechanism_and_preset_that_has_a_file_has_a_run_of_exchanges_that_overlap() {
+fn every_mechanism_with_vectors_also_has_a_vector_of_overlapping_exchanges() {
     for (file, runs) in files().into_iter().filter(|(file, _)| file != "worked") {
         let most = |run: &Run| {
             let events = columns(run.lines.iter().map(String::as_str), ["event"]);

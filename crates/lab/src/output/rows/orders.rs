@@ -1,4 +1,4 @@
-//! A row for each published order.
+//! A row for each published ranking.
 
 use crate::output::sheet::{Column, columns};
 use crate::output::{Sheet, SheetValue};
@@ -18,37 +18,37 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
     "clients" => |it| SheetValue::Count(it.above.cell.clients.into()),
     /// The metric that is compared.
     "metric" => |it| it.order.metric.name().into(),
-    /// The mechanism that is named first.
+    /// The mechanism that the published ranking names first.
     "above" => |it| it.above.cell.label().into(),
     /// `>`, `>=`, or `=` of a ratio.
     "relation" => |it| it.order.relation.sign().into(),
-    /// The other mechanism.
+    /// The mechanism that the published ranking names second.
     "below" => |it| (&it.order.than).into(),
-    /// The published ratio; with `>` or `>=`, the least one.
+    /// The published ratio; with `>` or `>=`, the least ratio that is claimed; empty if there is none.
     "times" => |it| it.order.times.into(),
-    /// The figure of the first, in the metric's unit.
+    /// The figure of the mechanism in `above`, in the metric's unit.
     "above_value" => |it| it.figures[0].into(),
-    /// The figure of the second.
+    /// The figure of the mechanism in `below`, in the same unit.
     "below_value" => |it| it.figures[1].into(),
-    /// The first by the second, seed by seed: the geometric mean.
+    /// `above_value` divided by `below_value`, seed by seed: the geometric mean.
     "ratio" => |it| it.ratio.map(|it| it.mean).into(),
-    /// The lower end of its 95 % confidence interval.
+    /// The lower end of the ratio's 95 % confidence interval.
     "ratio_low" => |it| it.ratio.and_then(|it| it.interval).map(|it| it.0).into(),
-    /// The upper end.
+    /// The upper end of the ratio's interval.
     "ratio_high" => |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into(),
-    /// Whether the order held.
+    /// Whether the published ranking held.
     "held" => |it| SheetValue::Flag(it.outcome() == OrderOutcome::Held),
-    /// `held`, `inconclusive` or `not held`.
+    /// The verdict on the ranking: `held`, `inconclusive` or `not held`.
     "verdict" => |it| it.outcome().word().into(),
-    /// How many seeds would probably decide an inconclusive one.
+    /// The number of seeds that would probably decide an inconclusive ranking.
     "deciding_seeds" => |it| it.deciding_seeds().map_or(SheetValue::Nothing, SheetValue::Count),
     /// How many seeds were run.
     "runs" => |it| SheetValue::Count(it.above.runs.len() as u64),
-    /// Where it is printed.
+    /// Where the value is printed in the paper.
     "source" => |it| it.source.into(),
-    /// Why it is thought not to hold here.
+    /// The likely reason why the ranking does not hold here.
     "why" => |it| (&it.order.why).into(),
-    /// The hash of the scenario with every knob set.
+    /// The hash of the scenario, including the values of its knobs.
     "scenario_hash" => |it| SheetValue::Text(it.above.cell.scenario_hash.to_string()),
 };
 
@@ -56,6 +56,7 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
 pub fn order_rows(commit: &str, results: &[CellResult], references: &References) -> Sheet {
     let (rows, cells) = (verdicts(results, references), results.iter().map(|result| &result.cell));
+    // All cells decide the columns of knobs, so tables of one paper have equal columns.
     Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells, &rows.iter().map(|it| &it.above.cell))
 }
 
@@ -66,7 +67,7 @@ mod tests {
     use crate::papers::verdict::tests::held_and_not_held;
 
     #[test]
-    fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
+    fn csv_rows_of_published_rankings_have_the_claim_and_its_verdict() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
         let (results, references) = held_and_not_held();
         let sheet = order_rows("c0ffee", &results, &references);

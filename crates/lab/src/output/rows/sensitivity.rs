@@ -1,4 +1,4 @@
-//! The scores of all variants, for programs.
+//! The scores of a paper under all variants of its unstated conditions, as CSV or JSON.
 
 use std::io;
 
@@ -6,7 +6,8 @@ use crate::output::sheet::Column;
 use crate::output::{RowFormat, Sheet, SheetValue};
 use crate::papers::{Sensitivity, SensitivityScore, VariedValue};
 
-/// One variant: the values that differ from the chosen ones, and the score.
+/// A row about one variant of a paper's unstated conditions: the values that differ from the chosen ones, and the
+/// score.
 #[derive(Debug)]
 pub(in crate::output) struct VariantRow {
     paper: String,
@@ -20,20 +21,25 @@ type Of = fn(&VariantRow) -> SheetValue;
 /// The columns of every row: name, meaning and value.
 pub(in crate::output) const COLUMNS: &[Column<Of>] = &[
     ("paper", "The key of the paper.", |it| (&it.paper).into()),
-    ("condition", "The condition that is varied; empty as chosen.", |it| varied(it, 0, |own| &own.condition)),
-    ("value", "Its value.", |it| varied(it, 0, |own| &own.value)),
+    ("condition", "The condition that is varied; empty for the chosen values.", |it| {
+        varied(it, 0, |own| &own.condition)
+    }),
+    ("value", "The value of `condition`.", |it| varied(it, 0, |own| &own.value)),
     ("other_condition", "Another condition that is varied with it.", |it| {
         varied(it, 1, |own| &own.condition)
     }),
-    ("other_value", "Its value.", |it| varied(it, 1, |own| &own.value)),
+    ("other_value", "The value of `other_condition`.", |it| varied(it, 1, |own| &own.value)),
     ("figures_met", "Published figures that are met.", |it| count(it.score.figures.0)),
     ("figures", "Published figures.", |it| count(it.score.figures.1)),
     ("orders_held", "Published orders and ratios that hold.", |it| count(it.score.orders.0)),
-    ("orders_inconclusive", "Those that are inconclusive.", |it| count(it.score.inconclusive)),
+    ("orders_inconclusive", "Published orders and ratios that are inconclusive.", |it| {
+        count(it.score.inconclusive)
+    }),
     ("orders", "Published orders and ratios.", |it| count(it.score.orders.1)),
 ];
 
-/// Returns a text of the first or second value that differs; nothing if there is none.
+/// Returns a text of the first (`place` 0) or second value that differs from the chosen ones; nothing if the variant
+/// has none.
 fn varied(row: &VariantRow, place: usize, text: fn(&VariedValue) -> &String) -> SheetValue {
     row.values[place].as_ref().map_or(SheetValue::Nothing, |own| text(own).into())
 }
@@ -43,13 +49,15 @@ fn count(count: usize) -> SheetValue {
 }
 
 impl Sensitivity {
-    /// Writes a row for the chosen values, for each other value, and for each pair of them. `docs/results.md` has every column.
+    /// Writes a row for the chosen values of a paper's unstated conditions, for each other value, and for each pair of
+    /// other values. `docs/results.md` describes every column.
     ///
     /// # Errors
-    /// Returns the errors of `out`.
+    /// Errors of `out`.
     pub fn write(&self, out: impl io::Write, lines: RowFormat, commit: &str, paper: &str) -> io::Result<()> {
         let row = |values, score| VariantRow { paper: paper.to_owned(), values, score };
         let varied = self.scores.iter().map(|(&(first, second), &score)| {
+            // Two equal numbers are one value alone.
             let other = (first != second).then(|| self.values[second].clone());
             row([Some(self.values[first].clone()), other], score)
         });

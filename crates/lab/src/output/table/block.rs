@@ -1,4 +1,4 @@
-//! The mechanisms under the same conditions, as a part of the table.
+//! The mechanisms under the same conditions, as a block of a table.
 
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ use crate::rank::Section;
 use crate::results::conditions::Conditions;
 use crate::results::{Better, CellResult, Metric};
 
-/// Some rows with a heading.
+/// Rows of a table with a heading.
 pub(super) struct TableBlock<'a> {
     heading: String,
     rows: Vec<TableRow<'a>>,
-    /// Whether the rows stand in sections.
+    /// Whether the rows are divided into sections.
     has_sections: bool,
 }
 
@@ -31,19 +31,22 @@ impl<'a> TableBlock<'a> {
             section: Section::of(&cell.cell.mechanism),
             place,
         };
+        // Places come in the sequence of the cells, so rows are sorted only afterwards.
         let mut rows: Vec<TableRow> = cells.iter().zip(places(metric, cells)).map(row).collect();
+        // Sorted ascending: larger values that are better are negated, and unknown values come last.
         let value = |row: &TableRow| match metric.estimate_in_all(&row.cell.runs) {
             Some(estimate) if metric.better() == Better::Higher => -estimate.mean,
             Some(estimate) => estimate.mean,
             None => f64::INFINITY,
         };
         rows.sort_by(|a, b| a.section.cmp(&b.section).then(value(a).total_cmp(&value(b))));
+        // Rows are sorted by section, so it is enough to compare neighbours.
         let has_sections = rows.windows(2).any(|pair| pair[0].section != pair[1].section);
         let heading = cells.first().map_or_else(String::new, |cell| conditions.describe(&cell.cell));
         Self { heading, rows, has_sections }
     }
 
-    /// Makes a block of cells in their order, without places.
+    /// Makes a block of cells in their sequence, without ranks.
     pub(super) fn plain(cells: Vec<&'a CellResult>) -> Self {
         let row = |cell: &'a CellResult| TableRow { cell, section: Section::Published, place: None };
         Self { heading: String::new(), rows: cells.into_iter().map(row).collect(), has_sections: false }
@@ -53,14 +56,15 @@ impl<'a> TableBlock<'a> {
         self.rows.iter().any(|row| row.place.is_some())
     }
 
-    /// Returns whether any of the columns has a bound.
+    /// Returns whether any of the columns has a lower or upper bound.
     pub(super) fn has_bounds(&self, columns: &TableColumns) -> bool {
         self.rows
+            // All rows of a block have the same conditions, and so the same bounds.
             .first()
             .is_some_and(|row| columns.all.iter().any(|column| columns.bound(column, row.cell).is_some()))
     }
 
-    /// Returns its lines: the heading, the header, and the rows.
+    /// Returns the lines of the block: the heading, the header, and the rows.
     pub(super) fn text(&self, metric: Metric, columns: &TableColumns, look: Look) -> String {
         let mut text = String::new();
         if !self.heading.is_empty() {
@@ -71,6 +75,7 @@ impl<'a> TableBlock<'a> {
         // A bar is a share of the largest figure in the block.
         let figure = |row: &TableRow| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
         let largest = self.rows.iter().map(figure).fold(0.0, f64::max);
+        // Rows are sorted by section, so a heading comes where the section changes.
         let mut section = None;
         for row in &self.rows {
             if self.has_sections && section != Some(row.section) {
@@ -79,11 +84,13 @@ impl<'a> TableBlock<'a> {
                 let _ = writeln!(text, "{}{}", " ".repeat(indent), row.section.heading());
             }
             let share = if largest > 0.0 { figure(row) / largest } else { 0.0 };
+            // Columns have cells of all blocks, in the order of the results.
             let number = columns.row_of(row.cell);
             let cell = |column: &TableColumn| {
                 let own = &column.cells[number];
                 let (text, is_coloured) = match column.shows {
                     Shows::Bar => (bar(share, column.width), true),
+                    // Ranks are by the main metric alone, so only its column has their colours.
                     Shows::Metric(own_metric) => (own.clone(), own_metric == metric),
                     Shows::Mechanism => (named(row.place, column, own), true),
                     Shows::Condition | Shows::Published => (own.clone(), false),
@@ -96,6 +103,7 @@ impl<'a> TableBlock<'a> {
             };
             let _ = writeln!(text, "{}", columns.line(cell));
         }
+        // The bound is the last row, so that it does not read like a mechanism with a place.
         if self.has_bounds(columns) {
             let bound = |column: &TableColumn| {
                 column.padded(&match column.shows {
@@ -111,7 +119,7 @@ impl<'a> TableBlock<'a> {
     }
 }
 
-/// Returns a name with a place before it, if the column has places.
+/// Returns a name with its rank before it, if the column has ranks.
 fn named(place: Option<Place>, column: &TableColumn, name: &str) -> String {
     let place = place.map(Place::text).unwrap_or_default();
     if column.has_places() { format!("{place:>4} {name}") } else { name.to_owned() }

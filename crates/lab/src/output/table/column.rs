@@ -1,4 +1,4 @@
-//! The columns of a table, as many as fit.
+//! The columns of a table that fit the terminal.
 
 use std::collections::BTreeSet;
 
@@ -13,44 +13,44 @@ use coapace_run::measured::Estimate;
 /// The importance of columns that are never left out.
 const ESSENTIAL: u8 = u8::MAX;
 
-/// The width of the place before the name of a mechanism.
+/// The width of the rank before the name of a mechanism, in characters.
 pub(super) const PLACE: usize = 5;
 
-/// The least and the largest width of a bar.
+/// The smallest and the largest width of a bar, in characters.
 const BAR: [usize; 2] = [8, 24];
 
-/// A terminal of less than so many columns has no more columns of the table than [`MOST`], which is what one reads at a glance.
+/// A terminal with fewer columns than this shows at most [`MOST`] columns of the table, as many as one can take in at a glance.
 const NARROW: usize = 100;
 const MOST: usize = 6;
 
-/// A column. A table that is too wide loses its least important columns first.
+/// A column. A table that is too wide drops its least important columns first.
 pub(super) struct TableColumn {
     pub(super) shows: Shows,
     pub(super) header: String,
-    /// A text for each of the results.
+    /// The text of the column for each result.
     pub(super) cells: Vec<String>,
-    /// The importance.
+    /// The importance of the column: the least important ones are left out first.
     worth: u8,
     pub(super) width: usize,
 }
 
-/// The content of a column.
+/// What a column shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// A condition in which the cells differ.
+    /// A condition that varies between the cells.
     Condition,
     Mechanism,
     Metric(Metric),
-    /// A bar for the headline metric.
+    /// A bar for the main metric.
     Bar,
-    /// A published figure, or the distance from it.
+    /// A published value, or the distance from it.
     Published,
 }
 
-/// The columns that fit.
+/// The columns of a table that fit its width.
 pub(super) struct TableColumns<'a> {
     pub(super) all: Vec<TableColumn>,
-    /// The headers of those that do not.
+    /// The headers of the columns that do not fit.
     pub(super) left_out: Vec<String>,
     results: &'a [CellResult],
     references: &'a References,
@@ -59,6 +59,7 @@ pub(super) struct TableColumns<'a> {
 impl TableColumn {
     fn new(shows: Shows, header: &str, worth: u8, cells: impl Iterator<Item = String>) -> Self {
         let cells: Vec<String> = cells.collect();
+        // In characters: `µ` and `±` have two bytes, and one column.
         let widths = cells.iter().map(|cell| cell.chars().count());
         let width = widths.max().unwrap_or(0).max(header.chars().count());
         Self { shows, header: header.to_owned(), cells, worth, width }
@@ -68,12 +69,13 @@ impl TableColumn {
         if let Shows::Metric(metric) = self.shows { Some(metric) } else { None }
     }
 
-    /// Returns whether places stand before the names of mechanisms.
+    /// Returns whether ranks are shown before the names of mechanisms.
     pub(super) fn has_places(&self) -> bool {
+        // `fitted` puts blanks before the header, to make room for ranks.
         self.shows == Shows::Mechanism && self.header.starts_with(' ')
     }
 
-    /// Returns a text as wide as the column.
+    /// Returns a text padded to the width of the column.
     pub(super) fn padded(&self, text: &str) -> String {
         let width = self.width;
         match self.shows {
@@ -84,7 +86,7 @@ impl TableColumn {
 }
 
 impl<'a> TableColumns<'a> {
-    /// Chooses the columns for a place. `varying` are the conditions that have columns.
+    /// Chooses the columns that fit the width of `look`. The conditions in `varying` get columns.
     pub(super) fn fitted(
         results: &'a [CellResult],
         references: &'a References,
@@ -93,7 +95,9 @@ impl<'a> TableColumns<'a> {
         look: Look,
     ) -> Self {
         let columns = |intervals| columns(results, references, varying, intervals);
+        // First with all intervals, and then in steps with less, until the table fits.
         let mut fitted = Self { all: columns(true), left_out: Vec::new(), results, references };
+        // Ranks stand before the names of mechanisms, in columns that are added at the end.
         let gutter = if has_places { PLACE } else { 0 };
         let most = if look.width < NARROW { MOST } else { usize::MAX };
         let is_too_wide = |all: &[TableColumn]| all.len() > most || gutter + width(all) > look.width;
@@ -108,6 +112,7 @@ impl<'a> TableColumns<'a> {
             let column = fitted.all.remove(cheapest);
             fitted.left_out.extend(Some(column.header).filter(|header| !header.is_empty()));
         }
+        // Bars take the room that is left, because long bars are read better.
         let left = look.width.saturating_sub(gutter + width(&fitted.all));
         if let Some(bar) = fitted.all.iter_mut().find(|column| column.shows == Shows::Bar) {
             bar.width = bar.width.saturating_add(left).min(BAR[1]);
@@ -121,14 +126,15 @@ impl<'a> TableColumns<'a> {
         fitted
     }
 
-    /// Returns the bound of the metric of a column in a cell, if there is one for every mechanism.
+    /// Returns, as text, the best value that any mechanism can reach for the metric of this column under the conditions
+    /// of the cell; `None` if it is unknown.
     pub(super) fn bound(&self, column: &TableColumn, result: &CellResult) -> Option<String> {
         let metric = column.metric()?;
         let bound = bound_of(self.references.bounds(&result.cell), metric)?;
         Some(significant(bound.value, metric.digits()))
     }
 
-    /// Returns the place of a cell among the results.
+    /// Returns the index of a cell among the results.
     pub(super) fn row_of(&self, cell: &CellResult) -> usize {
         self.results.iter().position(|result| std::ptr::eq(result, cell)).unwrap_or(0)
     }
@@ -137,7 +143,7 @@ impl<'a> TableColumns<'a> {
         self.all.iter().any(|column| column.shows == Shows::Bar)
     }
 
-    /// Returns a line of the table.
+    /// Returns a line of text of the table.
     pub(super) fn line(&self, text: impl Fn(&TableColumn) -> String) -> String {
         let cells: Vec<String> = self.all.iter().map(text).collect();
         cells.join("  ").trim_end().to_owned()
@@ -150,6 +156,7 @@ impl<'a> TableColumns<'a> {
 
 /// Returns the width of a line with these columns.
 fn width(all: &[TableColumn]) -> usize {
+    // Two blanks between columns.
     all.iter().map(|column| column.width + 2).sum::<usize>().saturating_sub(2)
 }
 
@@ -168,6 +175,7 @@ fn columns(
     let cells = results.iter().map(|result| result.cell.label().to_owned());
     columns.push(TableColumn::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
 
+    // The headline metric can never be left out, as the bar and the order of rows depend on it.
     let headline = headline(results);
     // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
     let beside = |metric: &Metric| match metric {
@@ -179,11 +187,13 @@ fn columns(
     let mut metrics = Metric::ALL.to_vec();
     metrics.sort_by_key(beside);
     for metric in metrics {
+        // Metrics without a header are in the rows for programs alone.
         if metric.header().is_empty() || !is_shown(metric, headline, &summaries) {
             continue;
         }
         let cell = |summary: &CellSummary| {
             let estimate = summary.estimate(metric);
+            // Intervals are wide, so a narrow terminal keeps only the interval of the headline.
             let kept = |half_width: &f64| half_width.is_finite() && (intervals || metric == headline);
             estimated(metric, estimate.map(|it| Estimate { half_width: it.half_width.filter(kept), ..it }))
         };
@@ -194,7 +204,9 @@ fn columns(
             worth,
             summaries.iter().map(cell),
         ));
+        // One bar alone compares with nothing.
         if metric == headline && results.len() > 1 {
+            // 19 is between the published values and their errors in `published_columns`.
             let bar = TableColumn::new(Shows::Bar, "", 19, results.iter().map(|_| String::new()));
             columns.push(TableColumn { width: BAR[0], ..bar });
         }
@@ -229,8 +241,9 @@ fn published_columns(results: &[CellResult], references: &References) -> Vec<Tab
     columns
 }
 
-/// Returns whether any cell has the metric and it is worth showing. Where clients finish, their FCT says more than the rate of
-/// exchanges, and clients that gave up more than exchanges.
+/// Returns whether the metric gets a column: some cell has a value, and other columns are not more informative. If
+/// clients finish, their FCT is more informative than the rate of exchanges, and the number of clients that gave up is
+/// more informative than the number of exchanges given up.
 fn is_shown(metric: Metric, headline: Metric, summaries: &[CellSummary]) -> bool {
     let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
     match metric {
@@ -240,7 +253,8 @@ fn is_shown(metric: Metric, headline: Metric, summaries: &[CellSummary]) -> bool
     }
 }
 
-/// Returns the metrics with published figures outside of a paper's tables. Figures of tables are listed below.
+/// Returns the metrics with published values that are not judged by the factor of a paper's table. Values in such
+/// tables are listed below the results.
 fn published(results: &[CellResult], references: &References) -> Vec<Metric> {
     let published = results.iter().filter_map(|result| references.published(&result.cell));
     let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();

@@ -1,42 +1,50 @@
-//! Figures of a paper's tables beside the measured ones, for the terminal.
+//! Values of a paper's tables beside the measured ones, in the terminal.
 
 use super::style::{Look, aligned, wrapped};
 use crate::number::significant_or_dash;
-use crate::papers::{Judged, References, judged, nearness};
+use crate::output::page::WITNESS;
+use crate::papers::{Judged, References, judged, nearness, witnesses};
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
-/// Returns the figures of papers' tables among `results`, then the tables; empty if there are none.
+/// Returns the published values of `results` that are judged by the factor of a paper's table, then a line for each
+/// such table; empty if there are none.
 pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
     let judged = judged(results, references);
     if judged.is_empty() {
         return String::new();
     }
-    let tables: String =
-        nearness(&judged).iter().map(|table| wrapped(&table.words(), look.width) + "\n").collect();
+    let tables = nearness(&judged).into_iter().map(|table| table.words()).chain(witnesses(&judged));
+    let tables: String = tables.map(|line| wrapped(&line, look.width) + "\n").collect();
     format!("\n{}\n\n{}\n\n{tables}", figures(&judged), wrapped(FIGURES, look.width))
 }
 
-const FIGURES: &str = "Factor: the larger of published and measured over the smaller; beyond is more than what is asked of the table.";
+const FIGURES: &str =
+    "Factor: the larger of published and measured over the smaller; beyond is more than the table's factor.";
 
 fn figures(judged: &[Judged]) -> String {
     let conditions = Conditions::of(judged.iter().map(|one| &one.result.cell));
-    let header = ["mechanism", "figure", "published", "measured", "factor", "", "table"];
+    let has_witness = judged.iter().any(|one| one.witness.is_some());
+    let [witness, by_witness] = WITNESS.map(|name| has_witness.then_some(name));
+    let header = ["mechanism", "figure", "published"].into_iter().chain(witness);
+    let header = header.chain(["measured", "factor", ""]).chain(by_witness).chain(["table"]);
     let row = |one: &Judged| {
+        let [witness, by_witness] = one.witness_words().map(|words| has_witness.then_some(words));
         let [published, measured] =
             [Some(one.figure.published), one.figure.measured].map(|figure| significant_or_dash(figure, 4));
-        let cells = [
-            one.result.cell.label().to_owned(),
-            one.figure.metric.axis(),
-            published,
-            measured,
-            significant_or_dash(one.figure.factor(), 3),
-            one.word().to_owned(),
-            one.table.title.clone(),
-        ];
-        conditions.values(&one.result.cell).into_iter().chain(cells).collect()
+        let cells = [one.result.cell.label().to_owned(), one.figure.metric.axis(), published];
+        let judged = [measured, significant_or_dash(one.figure.factor(), 3), one.word().to_owned()];
+        let cells = cells.into_iter().chain(witness).chain(judged).chain(by_witness);
+        conditions
+            .values(&one.result.cell)
+            .into_iter()
+            .chain(cells)
+            .chain([one.table.title.clone()])
+            .collect()
     };
-    let numbers = conditions.varying.len() + 2..conditions.varying.len() + 5;
+    let first = conditions.varying.len() + 2;
+    // Published, the witness if there is one, measured and factor are aligned to the right.
+    let numbers = first..first + 3 + usize::from(has_witness);
     aligned(conditions.header(header), judged.iter().map(row).collect(), |place| numbers.contains(&place))
 }
 
@@ -48,7 +56,7 @@ mod tests {
     use crate::papers::references::tests::parted;
 
     #[test]
-    fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {
+    fn published_values_are_printed_below_the_results_and_counts_for_each_published_table_last() {
         let mut far = printed("Table 2: throughput", 1.5, 10.0, &[25.0]);
         far.0.cell.clients = 180;
         let (results, references) = parted([printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far]);
@@ -64,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_with_a_figure_that_was_not_measured_says_so() {
+    fn the_line_of_a_published_table_says_if_a_value_was_not_measured() {
         let (results, references) = parted([printed("Table 1", 2.0, 10.0, &[])]);
         let line = nearness(&judged(&results, &references))[0].words();
         assert_eq!(line, "Table 1: 0 of 1 within a factor of 2, not all measured; other radios");

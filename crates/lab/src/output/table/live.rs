@@ -1,4 +1,4 @@
-//! Live figures beside simulated ones, for the terminal.
+//! Results of live runs beside simulated ones, in the terminal.
 
 use super::MECHANISM;
 use super::style::{Look, aligned, wrapped};
@@ -8,9 +8,10 @@ use crate::papers::References;
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, Metric, Mode, headline};
 
-/// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
-/// without live results.
+/// Returns the main metric of every mechanism in every mode, and the ratios of live to simulated values; empty without live
+/// results.
 pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
+    // In the order of their first results, so that tables of the same command look alike.
     let modes = distinct(results.iter().map(|result| &result.cell.mode));
     let live: Vec<&Mode> = modes.iter().copied().filter(|mode| **mode != Mode::Simulated).collect();
     if live.is_empty() {
@@ -28,11 +29,14 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
         a.cell.mechanism == b.cell.mechanism && a.cell.same_conditions(&b.cell)
     };
     for alike in grouped(results, alike) {
+        // A group is never empty.
         let result = alike[0];
         let value = |mode: &Mode| {
+            // A mode that lacks this mechanism has a dash.
             let cell = alike.iter().find(|other| other.cell.mode == *mode)?;
             Some(metric.estimate_in_all(&cell.runs)?.mean)
         };
+        // A simulated value of 0 gives no finite ratio, which is shown as a dash.
         let ratio = |mode: &&Mode| {
             let ratio = value(mode).zip(value(&Mode::Simulated)).map(|(live, simulated)| live / simulated);
             significant_or_dash(ratio, 3)
@@ -48,7 +52,7 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
     format!("\n{}\n\n{}\n", aligned(header, rows, |place| place >= words), wrapped(&legend, look.width))
 }
 
-/// Returns the unit of a metric after a preposition.
+/// Returns the unit of a metric, preceded by a preposition.
 fn unit(metric: Metric) -> String {
     if metric.unit().is_empty() { String::new() } else { format!(" in {}", metric.unit()) }
 }
@@ -61,7 +65,7 @@ mod tests {
     use crate::results::cell::tests::sample;
 
     #[test]
-    fn a_mechanism_has_a_row_with_its_figures_in_every_mode_and_their_ratios() {
+    fn the_table_of_live_runs_has_simulated_and_live_values_of_each_mechanism_and_their_ratios() {
         let mut simulated = sample();
         simulated.runs.iter_mut().flat_map(|run| &mut run.fct_s).for_each(|fct| *fct = Some(40.0));
         let mut live = simulated.clone();

@@ -1,4 +1,4 @@
-//! Published orders beside what was measured.
+//! Published rankings beside the measured values.
 
 use super::style::{Look, aligned, wrapped};
 use crate::number::significant_or_dash;
@@ -7,7 +7,7 @@ use crate::papers::{OrderVerdict, References, verdicts};
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
-/// Returns the published orders among `results`, a row for each; empty if there are none.
+/// Returns the published rankings among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
     let verdicts = verdicts(results, references);
     if verdicts.is_empty() {
@@ -15,11 +15,13 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
     }
     let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
     let metrics = metrics(&verdicts);
+    // Most papers order mechanisms without a ratio, and have no such column.
     let ratios = verdicts.iter().any(|verdict| verdict.order.times.is_some());
     let published = if ratios { &["published"][..] } else { &[] };
     let (before, after) = (["published order", "first", "second"], ["times", "95 %", "verdict"]);
     let header = before.iter().chain(published).chain(&after).copied();
     let row = |verdict: &OrderVerdict| {
+        // With one metric the legend names it once.
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
@@ -29,6 +31,7 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
         conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()).collect()
     };
     let rows = verdicts.iter().map(row).collect();
+    // First, second, the published ratio if there is one, and times are aligned to the right.
     let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
     let legend = format!(
@@ -48,7 +51,7 @@ mod tests {
     use crate::papers::{References, Relation};
 
     #[test]
-    fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
+    fn published_rankings_are_printed_below_the_results_with_their_verdicts() {
         let (results, references) = held_and_not_held();
         let text = terminal_table(&results, &references, Look::PLAIN);
         let (_, orders) = text.split_once("published order").unwrap();
@@ -64,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_ratio_stands_beside_the_measured_one() {
+    fn a_published_ratio_is_printed_beside_the_measured_one() {
         let claimed = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
         let (results, references) = parted(claimed);
         let text = terminal_table(&results, &references, Look::PLAIN);

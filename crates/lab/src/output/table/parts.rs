@@ -1,15 +1,15 @@
-//! The flows or transfers of each cell, and the mechanisms of each mix, side by side.
+//! Tables of the flows or transfers of each cell, and of the mechanisms of each mix.
 
 use super::style::{Look, aligned, estimated, wrapped};
 use crate::results::{CellResult, CellSummary, FlowSummary, Metric};
 
-/// Returns a table of the flows of all `results`, a column for each metric of flows that has a header, as many as fit; empty if no
-/// cell has more than one flow.
+/// Returns a table of the flows of all `results`, with a column for each metric of flows that has a header, as many as fit;
+/// empty if no cell has more than one flow.
 pub(super) fn flows(results: &[CellResult], look: Look) -> String {
     parts(results, look, "flow", Metric::is_of_flows, |summary| summary.flows)
 }
 
-/// Returns a table of the transfers like that of [`flows`].
+/// Returns a table of the transfers, with the columns of [`flows`].
 pub(super) fn transfers(results: &[CellResult], look: Look) -> String {
     parts(results, look, "transfer", Metric::is_of_transfers, |summary| summary.transfers)
 }
@@ -22,6 +22,7 @@ fn parts(results: &[CellResult], look: Look, kind: &str, has: fn(Metric) -> bool
     let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
     let mut text = parts_by(results, kind, &metrics, of);
     while text.lines().any(|line| line.chars().count() > look.width) && metrics.len() > 1 {
+        // One after the other, because the width of the table depends on the figures.
         metrics.pop();
         text = parts_by(results, kind, &metrics, of);
     }
@@ -34,6 +35,7 @@ fn parts_by(results: &[CellResult], kind: &str, metrics: &[Metric], of: Parts) -
     let mut rows = Vec::new();
     for result in results {
         let flows = of(result.summary());
+        // A single flow is the whole run, which the table above has.
         for flow in flows.iter().filter(|_| flows.len() > 1) {
             let own = [result.cell.label().to_owned(), flow.name.clone(), flow.clients.to_string()];
             let figures = metrics.iter().map(|metric| estimated(*metric, flow.estimate(*metric)));
@@ -46,7 +48,7 @@ fn parts_by(results: &[CellResult], kind: &str, metrics: &[Metric], of: Parts) -
     format!("\n{}\n", aligned(header, rows, |place| place >= 2))
 }
 
-/// Returns the tables of the mechanisms of all mixes among `results`, by exchanges and by transfers; empty if there is no mix.
+/// Returns the tables of the mechanisms of all mixes among `results`, by exchanges and by transfers; empty without a mix.
 pub(super) fn populations(results: &[CellResult], look: Look) -> String {
     const OF_EXCHANGES: &[&str] =
         &["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
@@ -82,6 +84,7 @@ fn populations_by(
     let mut rows = Vec::new();
     for result in results.iter().filter(|result| result.is_mix()) {
         let populations = result.summary().populations.into_iter();
+        // A mix is compared by exchanges or by transfers, and these have different columns.
         for own in populations.filter(|own| own.transfers.is_some() == by_transfers) {
             let figures = own.figures().into_iter().map(|(_, text)| text);
             rows.push([result.cell.label().to_owned(), own.mechanism].into_iter().chain(figures).collect());
@@ -102,7 +105,7 @@ mod tests {
     use crate::results::samples::flowing;
 
     #[test]
-    fn flows_stand_below_the_table_where_there_are_several() {
+    fn several_flows_have_their_own_table_below_the_results() {
         let mut result = CellResult { runs: vec![flowing(1, 80), flowing(2, 60)], ..CellResult::default() };
         result.cell.mechanism = "cocoa".into();
         let text = terminal_table(std::slice::from_ref(&result), &References::default(), Look::PLAIN);

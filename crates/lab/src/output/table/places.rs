@@ -1,35 +1,37 @@
-//! The places of mechanisms under the same conditions.
+//! The ranks of mechanisms under the same conditions.
 
 use std::ptr;
 
 use crate::rank::Section;
 use crate::results::{CellResult, Contest, Metric};
 
-/// The place of a mechanism: the first, or the first three together.
+/// The rank of a mechanism, such as the first, or the first shared by three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The number of the place, from 1; as many are before it.
+    /// The rank, from 1; it is one more than the number of better mechanisms.
     number: usize,
-    /// Whether other mechanisms have the same place.
+    /// Whether other mechanisms have the same rank.
     is_shared: bool,
-    /// The number of places before it.
+    /// The number of different ranks before this one.
     pub(super) rank: usize,
 }
 
 impl Place {
-    /// Returns the number, with an equals sign if it is shared.
+    /// Returns the rank as text, with an equals sign if it is shared.
     pub(super) fn text(self) -> String {
         format!("{}{}", self.number, if self.is_shared { "=" } else { " " })
     }
 }
 
-/// Returns the place of each of `cells`. The best and all that tie with it share the first place; the
-/// next one that of the best of the others, and so on. One seed tells nothing. Mechanisms without dither have no place, for they
-/// win by lock-step, nor have those without a figure in some seed.
+/// Returns the rank of each of `cells`. The best and all that tie with it share the first rank. The best of the others and its
+/// ties have the next one, and so on. A single seed gives no ranks. Mechanisms without random timeouts have no rank, because
+/// they win by lock-step, and neither have those without a value in some seed.
 pub(super) fn places(metric: Metric, cells: &[&CellResult]) -> Vec<Option<Place>> {
     let mut places = vec![None; cells.len()];
+    // A single seed shows no spread, so no test could tell mechanisms apart.
     let Some(first) = cells.first().filter(|first| first.runs.len() > 1) else { return places };
     let competes = |cell: &&CellResult| {
+        // Live runs and simulated runs are not compared by seed.
         cell.cell.mode == first.cell.mode && Section::of(&cell.cell.mechanism) != Section::Undithered
     };
     let mut others: Vec<&CellResult> = cells.iter().copied().filter(competes).collect();
@@ -37,6 +39,7 @@ pub(super) fn places(metric: Metric, cells: &[&CellResult]) -> Vec<Option<Place>
         return places;
     }
     let (mut number, mut rank) = (1, 0);
+    // Each round compares with the best mechanism that is left, so the tests of one place do not weigh on the next.
     while let Some(contest) = Contest::of(metric, others.iter().copied()) {
         let leaders: Vec<&CellResult> = contest.leaders().map(|leader| leader.result).collect();
         let leads = |cell: &CellResult| leaders.iter().any(|leader| ptr::eq(*leader, cell));
@@ -45,7 +48,9 @@ pub(super) fn places(metric: Metric, cells: &[&CellResult]) -> Vec<Option<Place>
                 *place = Some(Place { number, is_shared: leaders.len() > 1, rank });
             }
         }
+        // The best always leads, so this removes at least one, and the loop ends.
         others.retain(|cell| !leads(cell));
+        // After three that share the first place comes the fourth, but the next colour.
         (number, rank) = (number + leaders.len(), rank + 1);
     }
     places
@@ -57,7 +62,7 @@ mod tests {
     use crate::results::contest::tests::result;
 
     #[test]
-    fn what_the_seeds_do_not_tell_apart_shares_a_place_and_lock_step_has_none() {
+    fn tied_mechanisms_share_a_rank_and_mechanisms_without_random_timeouts_have_none() {
         let results = [
             result("default", 1, &[20.0, 21.0, 22.0]),
             result("linux-rto", 1, &[1.0, 2.0, 3.0]),

@@ -1,12 +1,12 @@
-//! The scores of all variants, for the terminal.
+//! The scores of a paper under all variants of its unstated conditions, as a table for the terminal.
 
 use std::fmt::Write;
 
 use crate::papers::{Sensitivity, SensitivityScore};
 
 impl Sensitivity {
-    /// Returns a line for the chosen values and one for each other value alone, then a matrix of the figures that are met under
-    /// each pair, and one of the orders that hold.
+    /// Returns the scores as text: a line for the chosen values, a line for each other value, and two matrices with an
+    /// entry for each pair of values: how many published values agree, and how many rankings hold.
     pub fn table(&self) -> String {
         let lengths = self.values.iter().map(|it| it.value.chars().count());
         let width = lengths.max().unwrap_or(0).max(AS_CHOSEN.len());
@@ -21,7 +21,7 @@ impl Sensitivity {
                 let _ = writeln!(text, "{:>2}  {:width$}  {score}", number + 1, value.value);
             }
         }
-        text += "\nEach condition stands with its chosen value, and the other values below. figures: published figures that are met,\n\
+        text += "\nEach condition has its chosen value beside it, and the other values below. figures: published figures that are met,\n\
                  within the factor of their table or 5 %. orders: orders and ratios that hold; +n more are inconclusive.\n";
         for (title, of) in SensitivityScore::COUNTS {
             let (_, all) = of(&self.base);
@@ -32,7 +32,8 @@ impl Sensitivity {
         text
     }
 
-    /// Returns a matrix of one count, a row and a numbered column for each value.
+    /// Returns a matrix of one count of the score for each pair of values, with a row and a numbered column for each
+    /// value.
     fn matrix(&self, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
         let mut text = " ".repeat(4);
         for number in 1..=self.values.len() {
@@ -42,6 +43,7 @@ impl Sensitivity {
         for (row, value) in self.values.iter().enumerate() {
             let _ = write!(text, "{:>2}  ", row + 1);
             for column in 0..self.values.len() {
+                // Two values of one condition exclude each other, so they have no score.
                 let cell =
                     self.score(row, column).map_or_else(|| "·".to_owned(), |score| of(&score).0.to_string());
                 let _ = write!(text, "{cell:>4}");
@@ -52,10 +54,10 @@ impl Sensitivity {
     }
 }
 
-/// The name of the first line.
+/// The name of the line for the chosen values.
 const AS_CHOSEN: &str = "all as chosen";
 
-/// Returns both counts of a score.
+/// Returns a score as text: how many values are confirmed, how many rankings hold, and how many are inconclusive.
 fn scores(SensitivityScore { figures, orders, inconclusive }: SensitivityScore) -> String {
     let count = |(met, all): (usize, usize)| if all == 0 { "–".to_owned() } else { format!("{met}/{all}") };
     let more = if inconclusive == 0 { String::new() } else { format!(" +{inconclusive}") };

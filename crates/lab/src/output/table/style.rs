@@ -1,4 +1,4 @@
-//! The look of tables in the terminal.
+//! The appearance of tables in the terminal.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
@@ -6,7 +6,7 @@ use crate::number::{half_interval, significant};
 use crate::results::Metric;
 use coapace_run::measured::Estimate;
 
-/// The place where a table is shown.
+/// The width and colours of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// The number of columns of the terminal.
@@ -16,25 +16,27 @@ pub struct Look {
 }
 
 impl Look {
-    /// A file or a pipe: every column, and no colour.
+    /// The appearance in a file or a pipe: every column, and no colour.
     pub const PLAIN: Self = Self { width: usize::MAX, colours: false };
 
-    /// Returns a text in the colour of a number. Numbers that follow each other have different colours.
+    /// Returns a text in colour number `n`. Consecutive numbers have different colours.
     pub(super) fn coloured(self, number: usize, text: &str) -> String {
         // Green, yellow, magenta, cyan, blue and red: the colours of every terminal.
         const COLOURS: [u8; 6] = [32, 33, 35, 36, 34, 31];
         if !self.colours || text.is_empty() {
             return text.to_owned();
         }
+        // With more ranks than colours, these begin again.
         format!("\u{1b}[{}m{text}\u{1b}[0m", COLOURS[number % COLOURS.len()])
     }
 }
 
-/// Returns a text in lines of at most so many columns, broken at blanks. A longer word has a line of its own. Lines that the text
-/// has already stay.
+/// Returns a text in lines of at most this many columns, broken at blanks. A longer word gets its own line. Existing line
+/// breaks stay.
 pub fn wrapped(text: &str, width: usize) -> String {
     let line = |line: &str| {
         let mut lines: Vec<String> = Vec::new();
+        // A per cent sign stays on the line of its number.
         for word in line.replace(" %", "\u{a0}%").split(' ') {
             match lines.last_mut() {
                 Some(last) if last.chars().count().saturating_add(1 + word.chars().count()) <= width => {
@@ -49,7 +51,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a bar of at most so many characters, for a share from 0 to 1.
+/// Returns a bar of at most this many characters, for a share from 0 to 1.
 pub(super) fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[allow(clippy::cast_sign_loss)] // clamped
@@ -59,8 +61,8 @@ pub(super) fn bar(share: f64, width: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// Returns a table as text. Its only line is the rule under the header, and no cell is broken. Columns for which `is_number`
-/// holds are aligned to the right.
+/// Returns a table as text. Its only rule is the line under the header, and no cell is broken. Columns for which `is_number` is
+/// true are aligned to the right.
 pub(crate) fn aligned<H: Into<Cell>>(
     header: impl IntoIterator<Item = H>,
     rows: Vec<Vec<String>>,
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_at_blanks_and_never_in_a_word() {
+    fn long_lines_are_broken_at_blanks_and_never_within_a_word() {
         assert_eq!(wrapped("one two three", 7), "one two\nthree");
         assert_eq!(wrapped("within 5 % of it", 9), "within\n5\u{a0}% of it");
         assert_eq!(wrapped("a very-long-word\nb", 5), "a\nvery-long-word\nb");
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_has_eighths_and_is_visible_above_zero() {
+    fn a_bar_is_drawn_in_eighths_and_is_visible_for_any_value_above_zero() {
         assert_eq!(
             [0.0, 1e-9, 0.5, 0.5625, 1.0, 7.0].map(|share| bar(share, 2)),
             ["", "▏", "█", "█▏", "██", "██"]
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_left_out_where_they_are_not_wanted() {
+    fn no_colours_are_printed_if_they_are_switched_off() {
         assert_eq!(Look::PLAIN.coloured(0, "a"), "a");
         let look = Look { colours: true, ..Look::PLAIN };
         assert_eq!(

@@ -1,15 +1,15 @@
-//! What several measures compute from runs.
+//! Computations shared by several metrics.
 
 use crate::results::cell::fct_s;
 use coapace_run::measured::ratio;
 use coapace_run::measured::{Delays, FlowResult, RunResult, TransferResult, quantile};
 
-/// Returns whether a run has clients beside those that transfer bodies.
+/// Returns whether a run has clients that make exchanges other than transfers.
 pub(super) fn asks(run: &RunResult) -> bool {
     run.transfers.is_empty() || !run.exchanges.is_empty()
 }
 
-/// Returns how long the complete transfers took, in seconds.
+/// Returns the durations of the completed transfers, in seconds.
 pub(super) fn transfer_times_s(runs: &[RunResult]) -> Vec<f64> {
     let transfers = runs.iter().flat_map(|run| &run.transfers);
     transfers.flat_map(|own| own.completed_s.iter().map(|(_, length)| *length)).collect()
@@ -43,7 +43,7 @@ pub(super) fn fct(runs: &[RunResult], p: f64) -> Option<f64> {
     quantile(&fct_s(runs), p)
 }
 
-/// Returns the times of exchanges, where they are kept.
+/// Returns the times of the exchanges of all runs; empty if they were not recorded.
 pub(super) fn exchange_times(runs: &[RunResult]) -> Delays {
     let mut all = Delays::default();
     for run in runs {
@@ -53,6 +53,7 @@ pub(super) fn exchange_times(runs: &[RunResult]) -> Delays {
 }
 
 pub(super) fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
+    // Sums before the ratio, so that every exchange counts once, in whichever run it was.
     let all = || runs.iter().flat_map(|run| &run.populations);
     let (exchanges, us) = (all().map(|own| own.exchanges), all().map(|own| own.exchange_time_us));
     ratio(us.sum::<u64>() as f64 / 1e6, exchanges.sum::<u64>() as f64)
