@@ -1,6 +1,6 @@
 //! The network of a scenario between real sockets, in real time.
 //!
-//! An [`Emulation`] carries the packets of real programs through the hops of a scenario: the simulator's own code, driven by the
+//! An [`Emulation`] passes the packets of real programs through the hops of a scenario: the simulator's own code, driven by the
 //! clock of the machine. A packet enters when the system has received it, and leaves when the simulator delivers it.
 //!
 //! ```
@@ -30,8 +30,8 @@
 //! # Words
 //!
 //! * **source**: a client, known by its address and port. Each has a node of the simulated network.
-//! * **place**: one of a bounded number of sources.
-//! * **lateness**: the time from when a packet had to leave to when it had left.
+//! * **place**: a slot in the table of sources, whose size is limited.
+//! * **lateness**: the time from the moment when a packet was due until it had left.
 //! * **side**: one end of a tunnel, the clients' or the server's: a network namespace.
 //! * **up**, **down**: towards the server, and towards a client.
 
@@ -80,7 +80,7 @@ pub struct Emulation<'a> {
 }
 
 impl<'a> Emulation<'a> {
-    /// The default number of sources that have a place.
+    /// The default size of the table of sources.
     pub const SOURCES: usize = 20_000;
 
     /// Returns the emulation of a scenario. `seed` decides losses, jitter and all other random draws.
@@ -88,15 +88,15 @@ impl<'a> Emulation<'a> {
         Self { scenario, seed, sources: Self::SOURCES }
     }
 
-    /// Sets the number of sources that have a place at a time, at least 1. Each takes about a kilobyte. In a relay each takes a
-    /// socket too, so the limit on open files bounds their number.
+    /// Sets the size of the table of sources, at least 1. Each source takes about a kilobyte. In a relay it also takes
+    /// a socket, so the limit on open files limits the number of sources.
     #[must_use]
     pub fn sources(self, sources: usize) -> Self {
         Self { sources, ..self }
     }
 
-    /// Starts to carry datagrams between `listen`, where clients send to, and the server at `to`. Each source has a port of its
-    /// own towards the server. `tap` sees every event in the network, and is returned at the end; `()` sees nothing.
+    /// Starts to forward datagrams between `listen`, where clients send to, and the server at `to`. Each source has a port of
+    /// its own towards the server. `tap` sees every event in the network, and is returned at the end; `()` sees nothing.
     ///
     /// # Errors
     /// [`EmulationError`]: the scenario has a mesh, or the system refuses the address.
@@ -114,8 +114,8 @@ impl<'a> Emulation<'a> {
         Ok(RunningRelay { running: Running::start(move |shared| relay.run(shared))?, local })
     }
 
-    /// Makes two network namespaces and starts to carry IP packets between them. Rates count the packets as they are, with the
-    /// header of IP. Each address of the clients' side is a source. The tunnel needs the right to make namespaces (see
+    /// Makes two network namespaces and starts to forward IP packets between them. Rates count whole packets, IP headers
+    /// included. Each address of the clients' side is a source. The tunnel needs the right to make namespaces (see
     /// [`take_privileges`]), `/dev/net/tun`, and the program `ip` (iproute2).
     ///
     /// # Errors

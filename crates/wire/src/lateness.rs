@@ -1,13 +1,13 @@
-//! How late timers fired.
+//! The lateness of timers.
 
 use std::fmt;
 
 use coapace_sim::Span;
 
-/// The delays between the moments for which hosts asked to be called and the moments at which they were called.
+/// How late the calls of hosts came: the delays from the requested times to the times of the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// The calls.
+    /// The number of calls of hosts.
     pub calls: u64,
     /// The calls that came more than 1 ms late.
     pub over_1_ms: u64,
@@ -18,7 +18,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Counts a call that came `late` after the moment that the host had asked for.
+    /// Counts a call that was made `late` after the requested time.
     pub fn add(&mut self, late: Span) {
         self.calls += 1;
         self.over_1_ms += u64::from(late > Span::from_millis(1));
@@ -34,8 +34,7 @@ impl Lateness {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// Returns whether the machine was too busy for results to count: more than one call in a hundred came more than 10 ms
-    /// late.
+    /// Returns whether the machine was too busy for valid results: more than one call in a hundred was more than 10 ms late.
     pub fn is_overloaded(&self) -> bool {
         self.over_10_ms * 100 > self.calls
     }

@@ -1,6 +1,6 @@
 //! Scenarios on real packets.
 //!
-//! The crate joins the simulator's networks and real sockets, which do not know each other.
+//! The crate connects the simulator's networks with real sockets. Neither knows the other.
 
 pub mod client_command;
 #[cfg(all(target_os = "linux", feature = "tun"))]

@@ -11,9 +11,9 @@ use self::arrivals::Arrivals;
 pub use self::arrivals::ArrivedPacket;
 use self::port::Port;
 
-/// The simulator's network between ports, driven by a clock from outside.
+/// The simulator's network, for packets of real hosts and driven by a clock from outside.
 ///
-/// Moments count from the start of the emulation. A packet enters at the present moment, which the last
+/// Times count from the start of the emulation. A packet enters at the present time, which the last
 /// [`advance`](Self::advance) set.
 #[derive(Debug)]
 pub struct Link<T> {
@@ -34,6 +34,7 @@ impl<T: Tap> Link<T> {
         }
         let network = network(scenario, Luck::new(seed));
         let mut world = World::new(network, (Arrivals::default(), (PacketCounters::new(), tap)));
+        // Nodes get their numbers in this order, so the server is node 0.
         world.add(SERVER_SITE, Port::default());
         Some(Self { world, mtu: scenario.network.mtu })
     }
@@ -48,12 +49,12 @@ impl<T: Tap> Link<T> {
         self.mtu
     }
 
-    /// Lets time pass in the network until `now`. A moment in the past counts as the present one.
+    /// Lets time pass in the network until `now`. Does nothing if `now` is earlier than the network's present time.
     pub fn advance(&mut self, now: Time) {
         self.world.advance(now);
     }
 
-    /// Returns the moment at which the network has something to do, if packets are under way.
+    /// Returns the time of the next event in the network; `None` if no packet is in flight.
     pub fn next_event(&mut self) -> Option<Time> {
         self.world.next_event()
     }
@@ -76,7 +77,7 @@ impl<T: Tap> Link<T> {
         self.world.tap_mut().0.clear();
     }
 
-    /// Returns the number of packets that are under way from or to a node.
+    /// Returns the number of packets in flight from or to a node.
     pub fn under_way(&self, node: NodeId) -> u32 {
         self.world.tap().0.under_way(node)
     }

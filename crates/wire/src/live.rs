@@ -32,7 +32,7 @@ use coapace_run::{Observe, needs_datagrams_alone};
 use coapace_scenario::{File, Scenario, ServiceTime, WorkloadKind};
 use coapace_sim::{Span, Time};
 
-/// The most clients of a run. Each takes two sockets, or a thread and an address.
+/// The most clients of a run. Over UDP each takes two sockets, over TCP a thread and an address.
 const MOST_CLIENTS: u32 = 5_000;
 
 /// A run to be made in real time.
@@ -55,7 +55,8 @@ pub struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// Checks whether the run goes on at the moment `now`. `exchanges` returns how many exchanges are over.
+    /// Fails if the run was interrupted, or if its time limit has passed at `now`. `exchanges` returns how many
+    /// exchanges are over, for the error.
     fn check(&self, now: Time, exchanges: impl FnOnce() -> u64) -> Result<(), LiveError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(LiveError::Stopped);
@@ -100,7 +101,7 @@ pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
     contender.fits(scenario)
 }
 
-/// Makes a run. Returns its results, and how well its times were kept.
+/// Makes a run. Returns its results, and how late its timers and packets were.
 ///
 /// # Errors
 /// [`LiveError`] says in one line why the run could not be made or completed.

@@ -11,50 +11,51 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-/// The time that a program has to end when it is asked to.
+/// The longest time in which a program must end after it was asked to; then it is killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The pause between two looks at a program that is to end.
+/// The pause between two checks whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The number of bytes of a program's standard error that are kept.
+/// How many bytes at the end of a program's standard error are kept.
 const KEPT: usize = 2_000;
 
 /// A program that runs beside this one. It is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
-    /// Whether the program, with all that it starts, has a process group of its own, which ends as a whole.
+    /// Whether the program has a process group of its own. It then ends together with all programs that it has started.
     is_group: bool,
-    /// Receives the end of its standard error, if that is kept.
+    /// Receives the last bytes of the program's standard error, if they are kept.
     complaint: Option<Receiver<String>>,
 }
 
-/// The state of a program that was waited for.
+/// The result of a wait until a program is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is ready.
+    /// The program is ready.
     Ready,
-    /// It has ended, with this exit code.
+    /// The program has ended, with this exit code.
     Ended(u8),
-    /// It runs, and was not ready in time.
+    /// The program runs, and was not ready in time.
     Late,
 }
 
 impl Program {
-    /// Starts a program on the terminal, in the process group of this process, so that it gets the terminal's Ctrl-C. `spawn`
-    /// starts it where it is to run.
+    /// Starts a program on the terminal, in the process group of this process, so that it gets the terminal's Ctrl-C.
+    /// `spawn` starts the command, for example in a network namespace.
     ///
     /// # Errors
-    /// The errors of `spawn`.
+    /// Errors of `spawn`.
     pub fn in_front(command: Command, spawn: impl FnOnce(Command) -> io::Result<Child>) -> io::Result<Self> {
         Ok(Self { child: spawn(command)?, is_group: false, complaint: None })
     }
 
-    /// Starts a program with a process group of its own and without standard input. `spawn` starts it where it is to run.
+    /// Starts a program with a process group of its own and without standard input. `spawn` starts the command, for
+    /// example in a network namespace.
     ///
     /// # Errors
-    /// The errors of `spawn`.
+    /// Errors of `spawn`.
     pub fn behind(
         mut command: Command,
         spawn: impl FnOnce(Command) -> io::Result<Child>,
@@ -67,7 +68,7 @@ impl Program {
     /// [`last_words`](Self::last_words). Its standard output is dropped.
     ///
     /// # Errors
-    /// The errors of `spawn`.
+    /// Errors of `spawn`.
     pub fn silent(
         mut command: Command,
         spawn: impl FnOnce(Command) -> io::Result<Child>,
@@ -77,6 +78,7 @@ impl Program {
         if let Some(mut stderr) = program.child.stderr.take() {
             let (sender, complaint) = channel();
             program.complaint = Some(complaint);
+            // A pipe that nobody reads would block the program as soon as it is full.
             thread::spawn(move || {
                 let (mut kept, mut chunk) = (Vec::new(), [0; 512]);
                 while let Ok(count @ 1..) = stderr.read(&mut chunk) {
@@ -92,7 +94,7 @@ impl Program {
     /// Returns the exit code of the program if it has ended. If a signal ended it, the code is 128 plus the signal's number.
     ///
     /// # Errors
-    /// The errors of [`Child::try_wait`].
+    /// Errors of [`Child::try_wait`].
     pub fn ended(&mut self) -> io::Result<Option<u8>> {
         let code = |status: ExitStatus| {
             let signal = status.signal().map(|signal| 128 + signal);
@@ -103,13 +105,14 @@ impl Program {
 
     /// Returns whether the program has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
+        // An error means that the child is gone.
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Waits until `is_ready` returns true, until the program has ended, or for the time `patience`.
     ///
     /// # Errors
-    /// The errors of `is_ready` and of [`ended`](Self::ended).
+    /// Errors of `is_ready` and of [`ended`](Self::ended).
     pub fn wait_until(
         &mut self,
         patience: Duration,
@@ -117,6 +120,7 @@ impl Program {
     ) -> io::Result<Readiness> {
         let end = Instant::now() + patience;
         loop {
+            // This comes first: if the program has ended, a port that answers belongs to somebody else.
             if let Some(code) = self.ended()? {
                 return Ok(Readiness::Ended(code));
             }
@@ -130,15 +134,18 @@ impl Program {
         }
     }
 
-    /// Returns the last line of the program's standard error, once it has ended, if that is kept.
+    /// Returns the last line of the program's standard error, once the program has ended. If it wrote none, or standard
+    /// error is not kept, the text says that it wrote no message.
     pub fn last_words(&self) -> String {
-        let told =
+        // A child of the program may hold the pipe open, so the wait is bounded.
+        let received =
             self.complaint.as_ref().map(|complaint| complaint.recv_timeout(Duration::from_millis(200)));
-        let all = told.and_then(Result::ok).unwrap_or_default();
+        let all = received.and_then(Result::ok).unwrap_or_default();
         all.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it wrote no message").trim().to_owned()
     }
 
-    /// Asks the program to end, with all that it has started, and makes it end after three seconds.
+    /// Asks the program to end, together with everything that it started if it has a process group of its own. Kills
+    /// the programs that still run after that, at the latest after three seconds.
     pub fn stop(&mut self) {
         self.signal(Signal::SIGTERM);
         let end = Instant::now() + PATIENCE;
@@ -152,7 +159,7 @@ impl Program {
         let _ = self.child.wait();
     }
 
-    /// Sends a signal. An error means that nobody is there any more.
+    /// Sends a signal. An error means that the process has ended.
     fn signal(&self, signal: Signal) {
         let Ok(pid) = i32::try_from(self.child.id()).map(Pid::from_raw) else { return };
         let _ = if self.is_group { killpg(pid, signal) } else { kill(pid, signal) };
@@ -167,10 +174,10 @@ impl Drop for Program {
     }
 }
 
-/// Starts a command here.
+/// Starts a command in the namespaces of the calling thread.
 ///
 /// # Errors
-/// The errors of [`Command::spawn`].
+/// Errors of [`Command::spawn`].
 pub(crate) fn here(mut command: Command) -> io::Result<Child> {
     command.spawn()
 }
@@ -187,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_error_of_a_program_is_reported() {
+    fn the_standard_error_of_a_started_program_is_reported() {
         let line = "echo first >&2; echo lost >&2; echo no complaint; exit 3";
         let mut program = Program::silent(shell(line), here).unwrap();
         let never = || Ok(false);
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_waited_for_until_it_is_ready_or_late() {
+    fn a_started_program_is_waited_for_until_it_is_ready_or_too_late() {
         let mut program = Program::behind(shell("sleep 60"), here).unwrap();
         let mut looks = 0;
         let third = || {
@@ -208,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_ends_with_all_that_it_has_started_whether_it_wants_to_or_not() {
+    fn ending_a_started_program_also_ends_all_its_child_processes() {
         // Both shells ignore the request to end; the inner one is started by the outer one.
         let mut program =
             Program::behind(shell("trap '' TERM; sh -c 'while :; do sleep 1; done' & wait"), here).unwrap();

@@ -7,20 +7,21 @@ use coapace_run::{accounting, hop_names};
 use coapace_scenario::Scenario;
 use coapace_sim::{Pcapng, Record, Span, Tap};
 
-/// Writes the packets of an emulation as pcapng with the time of day: `sent` before the bottleneck, `delivered` behind it, and
-/// `discarded` in between, with the reason.
+/// Writes the packets of an emulation as pcapng with the time of day. The interface `sent` has them before the
+/// bottleneck and `delivered` behind it; `discarded` has the packets dropped in between, with the reason.
 ///
-/// Between UDP sockets the nth source has the address 10.x.y.z or fd00::x:y from the number n, as in captures of a simulation; the
-/// server is 10.0.0.0 or fd00::, with port 5683. Other packets are written as they are.
+/// In an emulation between UDP sockets, the nth source has the address 10.x.y.z or fd00::x:y made from the number n, as
+/// in captures of a simulation; the server is 10.0.0.0 or fd00::, with port 5683. IP packets of a tunnel are written as
+/// they are.
 #[derive(Debug)]
 pub struct Capture<W> {
     file: Pcapng<W>,
-    /// The start of the emulation, since 1970.
+    /// The time of day at which the emulation started, since 1970.
     start: Span,
 }
 
 impl<W: Write> Capture<W> {
-    /// Writes the header of a capture. Writes are small: give it a buffered writer.
+    /// Writes the header of a capture. Give it a buffered writer, because it writes in small pieces.
     pub fn new(writer: W, scenario: &Scenario) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {

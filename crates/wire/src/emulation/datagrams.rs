@@ -1,4 +1,4 @@
-//! Receiving datagrams with the moment at which the system received them.
+//! Receiving datagrams with the time at which the system received each.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 
-/// The most datagrams that are received in a row. Departures come between the rows.
+/// The most datagrams of a socket that are received in a row, before packets that are due are sent.
 const ROW: usize = 32;
 
 /// The longest datagram of UDP.
@@ -18,8 +18,9 @@ const LONGEST: usize = 65_535;
 /// The receive buffer that sockets ask for, in bytes. The system gives less if `net.core.rmem_max` is less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// The buffer of datagrams. Each datagram takes a system call: nix's recvmmsg(2) keeps the lengths of the last call, and so would
-/// lose the control message that counts lost datagrams, which only some datagrams have.
+/// The buffer into which datagrams are received, one with each system call. recvmmsg(2) of nix would receive several,
+/// but it keeps the lengths of the last call, and so would lose the control message that counts lost datagrams, which
+/// only some datagrams have.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     bytes: Box<[u8]>,
@@ -33,7 +34,7 @@ pub(super) struct ReceivedDatagram<'a> {
     pub(super) from: Option<SocketAddr>,
     /// The time since the system received it.
     pub(super) age: Duration,
-    /// The datagrams that the socket has lost so far because its buffer was full, if any.
+    /// The number of datagrams that the socket has lost so far because its buffer was full; `None` if it has lost none.
     pub(super) lost: Option<u32>,
     pub(super) bytes: &'a [u8],
 }
@@ -42,6 +43,7 @@ pub(super) struct ReceivedDatagram<'a> {
 pub(super) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
+    // SO_RXQ_OVFL reports how many datagrams a full buffer has cost so far (socket(7)).
     setsockopt(socket, sockopt::RxqOvfl, &1)?;
     // A smaller buffer is not an error.
     setsockopt(socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
@@ -53,7 +55,7 @@ impl Datagrams {
         Self { bytes: vec![0; LONGEST].into(), controls: nix::cmsg_space!(libc::timespec, u32) }
     }
 
-    /// Receives at most a row of the datagrams that have arrived, and hands them to `each` in their order.
+    /// Receives up to `ROW` of the datagrams that have arrived, and passes each to `each`, the oldest first.
     ///
     /// # Errors
     /// The errors of the socket, including errors that ICMP reported. An empty socket is not an error.
@@ -67,6 +69,7 @@ impl Datagrams {
             let (fd, controls) = (socket.as_raw_fd(), Some(&mut self.controls[..]));
             let received = match recvmsg(fd, &mut slices, controls, MsgFlags::MSG_DONTWAIT) {
                 Ok(received) => received,
+                // After a signal the caller's loop comes back here at once, because the socket is still readable.
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
@@ -79,14 +82,15 @@ impl Datagrams {
                 }
             }
             let from = received.address.as_ref().and_then(address);
+            // Without the system's stamp the age is zero: the datagram then counts as received now.
             each(ReceivedDatagram { from, age, lost, bytes: received.iovs().next().unwrap_or_default() });
         }
         Ok(())
     }
 }
 
-/// Returns the time since a moment of the system's clock. The clock may have been set meanwhile: a moment in the future, or a
-/// second or more ago, gives zero.
+/// Returns how long ago a time of the system's clock was. It is zero for a time in the future, or a second or more ago:
+/// the clock has been set since then.
 fn since(at: Duration) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     now.checked_sub(at).filter(|age| *age < Duration::from_secs(1)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Why an emulation cannot run.
+//! The reason why an emulation cannot run.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub enum EmulationError {
     /// The system refuses the address to listen at.
     #[error("cannot listen at {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// The two addresses of a relay are one.
+    /// A relay would send to the address at which it listens.
     #[error("the relay would send to itself: {0} is the address that it listens at")]
     Circle(SocketAddr),
     /// The system does not let this user make network namespaces.
@@ -24,9 +24,9 @@ pub enum EmulationError {
     )]
     Privileges(io::Error),
     /// The system refused something that the emulator needs.
-    #[error("the emulator has no {0}: {1}")]
+    #[error("the system refuses the emulator's {0}: {1}")]
     System(&'static str, io::Error),
     /// The thread of the emulator panicked.
-    #[error("the emulator ended by a mistake of its own; please report it")]
+    #[error("a bug ended the emulator; please report it")]
     Ended,
 }

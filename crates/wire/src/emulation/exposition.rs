@@ -40,7 +40,13 @@ impl Display for Exposition<'_> {
         for (hop, counters) in &figures.hops {
             writeln!(f, "coap_emulator_hop_dropped_total{{hop=\"{hop}\"}} {}", counters.dropped)?;
         }
-        family(f, "coap_emulator_lateness_seconds", "summary", "How long after they had to packets left.")?;
+        // A summary has its quantiles as labels, and beside them a sum and a count.
+        family(
+            f,
+            "coap_emulator_lateness_seconds",
+            "summary",
+            "Time from the moment when a packet was due until it left.",
+        )?;
         for share in [0.5, 0.9, 0.99, 0.999, 1.0] {
             let late = figures.lateness(share).as_secs_f64();
             writeln!(f, "coap_emulator_lateness_seconds{{quantile=\"{share}\"}} {late}")?;
@@ -51,7 +57,8 @@ impl Display for Exposition<'_> {
         writeln!(f, "coap_emulator_late_total {}", figures.late)?;
         family(f, "coap_emulator_sources", "gauge", "Sources that have a place.")?;
         writeln!(f, "coap_emulator_sources {}", figures.sources)?;
-        family(f, "coap_emulator_problems_total", "counter", "What went wrong outside the network.")?;
+        // One name with a label: an alert on its sum sees every kind of problem.
+        family(f, "coap_emulator_problems_total", "counter", "Problems outside the network, by kind.")?;
         for (kind, count) in [
             ("source replaced", figures.replaced),
             ("source refused", figures.refused),

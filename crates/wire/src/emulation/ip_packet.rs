@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::steps::PacketRole;
 
-/// The ends of a packet (RFC 791 §3.1, RFC 8200 §3).
+/// The source and destination addresses of an IP packet (RFC 791 §3.1, RFC 8200 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) from: IpAddr,
@@ -14,10 +14,11 @@ pub(super) struct Ends {
 const UDP: u8 = 17;
 
 impl Ends {
-    /// Returns the ends of a packet that goes from one host to another. Returns `None` if the bytes are not an IP packet, or if
-    /// an end is a group, a broadcast or unspecified address, or a link-local address of IPv6.
+    /// Reads the addresses of a packet that goes from one host to another. Returns `None` if the bytes are not an IP
+    /// packet, or if an address is multicast, broadcast or unspecified, or a link-local address of IPv6.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ends = match packet.first()? >> 4 {
+            // With the length of the shortest header, both addresses are inside the packet.
             4 if packet.len() >= 20 => {
                 let address = |at: usize| packet[at..].first_chunk().copied().map(Ipv4Addr::from);
                 Self { from: address(12)?.into(), to: address(16)?.into() }
@@ -28,6 +29,7 @@ impl Ends {
             }
             _ => return None,
         };
+        // A system sends queries of its own to groups as soon as a device is up. They would take places of sources.
         let is_host = |address: IpAddr| match address {
             IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
             IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unicast_link_local() && !v6.is_unspecified(),
@@ -36,7 +38,8 @@ impl Ends {
     }
 }
 
-/// Reads the content of a packet: a CoAP message if it is UDP with the header of CoAP behind it, at any port.
+/// Returns the role of a packet in an exchange. It carries a CoAP message if a UDP datagram, at any port, begins with
+/// the header of CoAP.
 pub(super) fn content(packet: &[u8]) -> PacketRole {
     read_content(packet).unwrap_or(PacketRole::Other)
 }
@@ -45,10 +48,12 @@ fn read_content(packet: &[u8]) -> Option<PacketRole> {
     let header = match packet.first()? >> 4 {
         4 => {
             // Fragments after the first have no UDP header.
+            // The shift drops the three flags above the offset.
             let offset = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) << 3;
             let length = usize::from(packet.first()? & 0xf) * 4;
             (*packet.get(9)? == UDP && offset == 0).then_some(length)?
         }
+        // A packet with extension headers (RFC 8200 §4), such as a fragment, counts as `Other`.
         6 => (*packet.get(6)? == UDP).then_some(40)?,
         _ => return None,
     };
@@ -73,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_and_the_message_of_a_packet_are_read() {
+    fn source_destination_and_payload_of_an_ip_packet_are_read() {
         let message = b"\x40\x01\x12\x34";
         for (from, to) in [("10.1.0.1:4000", "10.2.0.1:5683"), ("[fd00::1]:4000", "[fd00::2]:5683")] {
             let up = packet(from, to, message);
@@ -89,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_to_a_group_or_of_the_link_have_no_ends() {
+    fn multicast_broadcast_and_link_local_packets_are_not_emulated() {
         for (from, to) in [
             ("10.1.0.1:1", "224.0.1.187:2"),
             ("10.1.0.1:1", "255.255.255.255:2"),
@@ -102,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in 0u8..16) {
+        fn reading_any_bytes_as_an_ip_packet_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in 0u8..16) {
             let mut bytes = bytes;
             if let Some(byte) = bytes.first_mut() {
                 *byte = (if first % 2 == 0 { 0x40 } else { 0x60 }) | first;

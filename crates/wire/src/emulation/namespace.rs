@@ -12,8 +12,8 @@ use nix::sched::{CloneFlags, unshare};
 /// A network namespace, which has only the interfaces that are made in it. It lasts as long as this value, or a program or socket
 /// in it.
 ///
-/// One thread runs in the namespace. A socket that the thread opens belongs to the namespace, even if other threads use it. A
-/// program that the thread starts runs in the namespace.
+/// One thread runs in the namespace. A socket that this thread opens belongs to the namespace, even if other threads use it. A
+/// program that this thread starts runs in the namespace.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     jobs: Sender<NamespaceJob>,
@@ -29,17 +29,20 @@ impl NetworkNamespace {
     /// The error of unshare(2): without [`take_privileges`](super::take_privileges) only root may make a namespace.
     pub(super) fn new() -> io::Result<Self> {
         let (jobs, coming) = channel::<NamespaceJob>();
-        let (tell, told) = channel();
+        let (tell, received) = channel();
+        // unshare(2) moves the calling thread alone. So a thread of its own enters the namespace, and the process stays.
         let run = move || {
             let made = unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
             let failed = made.is_err();
             let _ = tell.send(made.map(|()| nix::unistd::gettid().as_raw().unsigned_abs()));
+            // `recv` fails when the `NetworkNamespace` is dropped. The thread then ends, and the namespace with it.
             while !failed && let Ok(job) = coming.recv() {
                 job();
             }
         };
         thread::Builder::new().name("namespace".to_owned()).spawn(run)?;
-        let thread = told.recv().map_err(io::Error::other)??;
+        // The first error is a thread that panicked, the second one is unshare's.
+        let thread = received.recv().map_err(io::Error::other)??;
         Ok(Self { jobs, thread })
     }
 
@@ -48,11 +51,11 @@ impl NetworkNamespace {
     /// # Errors
     /// The thread of the namespace is gone, because an earlier job panicked.
     pub fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
-        let (tell, told) = channel();
+        let (tell, received) = channel();
         let job = Box::new(move || drop(tell.send(job())));
         let gone = || io::Error::other("the thread of the namespace is gone");
         self.jobs.send(job).map_err(|_| gone())?;
-        told.recv().map_err(|_| gone())
+        received.recv().map_err(|_| gone())
     }
 
     /// Starts a program in the namespace.
@@ -71,6 +74,7 @@ impl NetworkNamespace {
         self.run(|| {
             // The states of proc_net(5): a UDP socket without a peer, and a listening socket of TCP.
             [("udp", "07"), ("udp6", "07"), ("tcp", "0A"), ("tcp6", "0A")].iter().any(|(table, state)| {
+                // /proc/self would show the namespace of the process's first thread. A table is missing if the kernel has no IPv6.
                 let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
                 let table = table.unwrap_or_default();
                 table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
@@ -89,9 +93,10 @@ impl NetworkNamespace {
             let mut command = Command::new("ip");
             command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
             let mut ip = command.spawn().map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => io::Error::other("there is no program ip; install iproute2"),
+                io::ErrorKind::NotFound => io::Error::other("the program ip is missing; install iproute2"),
                 _ => error,
             })?;
+            // The pipe closes at the end of this block. Without that, ip would wait for more lines.
             if let Some(mut input) = ip.stdin.take() {
                 input.write_all(lines.as_bytes())?;
             }
@@ -99,8 +104,8 @@ impl NetworkNamespace {
             if output.status.success() {
                 return Ok(());
             }
-            let told = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(format!("ip: {}", told.lines().next().unwrap_or("no reason"))))
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(format!("ip: {}", complaint.lines().next().unwrap_or("no reason"))))
         })?
     }
 }

@@ -1,4 +1,5 @@
-//! The part that both kinds of emulation share: packets enter the network when they come, and leave it when they are due.
+//! The part that both kinds of emulation share: packets enter the network when they arrive at the emulator, and leave it when
+//! they are due.
 
 use std::hash::Hash;
 use std::io;
@@ -25,16 +26,17 @@ pub(super) struct Passage<K, T> {
     pub(super) figures: Figures,
     hops: Vec<String>,
     transport: Transport,
-    /// Reads the content of a packet.
+    /// Returns the role of a packet in an exchange, from the bytes of the packet.
     content: fn(&[u8]) -> PacketRole,
     published: Time,
 }
 
-/// The interval in which the counters are published and a request to stop is noticed.
+/// The interval at which the counters are published, and at which the emulation checks whether it must stop.
 const PUBLISHED_EVERY: Duration = Duration::from_millis(100);
 
 impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
-    /// Returns the network of a scenario. `transport` tells what its packets begin with.
+    /// Builds the network of a scenario for at most `limit` sources. `transport` says which headers its packets begin
+    /// with, and `content` reads the role of a packet from its bytes.
     pub(super) fn new(
         (scenario, seed, tap): (&Scenario, u64, T),
         limit: usize,
@@ -53,12 +55,13 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         })
     }
 
-    /// Returns the present moment.
+    /// Returns the time since the emulation began.
     pub(super) fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Finds a place for a new source. Counts the source that had to leave, or the refusal if no source could.
+    /// Finds a slot for a new source; `None` if no slot is free and no known source can lose its slot. Counts the
+    /// source that lost its slot, or the refusal.
     pub(super) fn admit(&mut self, key: K, at: Time) -> Option<SourcePlace> {
         let place = self.sources.admit(key, at, |node| self.link.under_way(node));
         match place {
@@ -69,15 +72,17 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         place
     }
 
-    /// Gives a new place its node in the network.
+    /// Adds the node of a new slot to the network. A slot taken from another source keeps its node.
     pub(super) fn settle(&mut self, place: SourcePlace) {
         if let SourcePlace::New(place) = place {
+            // Slots and nodes are added in step, so the number of one gives the number of the other.
             let node = self.link.add_client();
             debug_assert_eq!(node, EmulationSources::<K>::node(place));
         }
     }
 
-    /// Lets a packet enter the network at the moment `at`. `wire_bytes` is its length with the header of IP.
+    /// Lets a packet of the source in slot `place` enter the network at the time `at`. `wire_bytes` is its length with
+    /// the IP header.
     pub(super) fn enter(
         &mut self,
         at: Time,
@@ -86,7 +91,9 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         bytes: &[u8],
         wire_bytes: u32,
     ) {
+        // The network catches up first, so that the packet meets the queues of its own moment.
         self.link.advance(at);
+        // Callers pass only slots that exist.
         let Some((_, steps)) = self.sources.get(place) else { return };
         let mark = steps.enter(way, (self.content)(bytes));
         let node = EmulationSources::<K>::node(place);
@@ -95,7 +102,8 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         self.link.send(from, Outgoing { to, mark, transport: self.transport }, bytes);
     }
 
-    /// Lets time pass to now, and hands the packets that have arrived to `send`, each with its way, its source's place and key.
+    /// Advances the network until now, and passes the packets that have come through it to `send`, each with its
+    /// direction and with the slot and the key of its source.
     pub(super) fn depart(
         &mut self,
         mut send: impl FnMut(EmulationDirection, usize, K, &[u8]) -> io::Result<()>,
@@ -107,27 +115,30 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
             } else {
                 (EmulationDirection::Down, arrival.to)
             };
+            // Node 0 is the server, which sends nothing to itself.
             let Some(place) = EmulationSources::<K>::place(node) else { continue };
             let Some((key, steps)) = self.sources.get(place) else { continue };
             steps.arrive(way, (self.content)(arrival.bytes), arrival.mark);
             if let Err(error) = send(way, place, key, arrival.bytes) {
                 self.figures.refuse(&error);
             }
+            // The moment behind the send counts, because the send takes time, too.
             let lateness = self.clock.now() - arrival.due;
             self.figures.depart(Duration::from_nanos(lateness.as_nanos()));
         }
         self.link.clear();
     }
 
-    /// Returns the time until the network has something to do, at most [`PUBLISHED_EVERY`].
+    /// Returns the time until the next event in the network, at most [`PUBLISHED_EVERY`].
     pub(super) fn idle(&mut self) -> Duration {
         let next = self.link.next_event().map(|due| due - self.clock.now());
         next.map_or(PUBLISHED_EVERY, |span| Duration::from_nanos(span.as_nanos()).min(PUBLISHED_EVERY))
     }
 
-    /// Copies the counters to `shared`, from time to time.
+    /// Copies the counters to `shared`, unless it did so less than [`PUBLISHED_EVERY`] ago.
     pub(super) fn publish(&mut self, shared: &SharedEmulation) {
         let now = self.clock.now();
+        // Copying all counters at every packet would cost more than carrying it.
         if Duration::from_nanos((now - self.published).as_nanos()) >= PUBLISHED_EVERY {
             self.published = now;
             shared.publish(self.figures());

@@ -15,8 +15,9 @@ use super::EmulationError;
 /// like `unshare --map-root-user`. Its rights outside do not change. Call this function before anything starts a thread.
 ///
 /// # Errors
-/// [`EmulationError::Privileges`] if the system does not allow that.
+/// [`EmulationError::Privileges`] if the system does not allow this user to make namespaces.
 pub fn take_privileges() -> Result<(), EmulationError> {
+    // A thread tries it, because unshare(2) moves the thread that calls it. It ends at once, and the namespace with it.
     let may = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET).is_ok()).join();
     if may.unwrap_or(false) {
         return Ok(());
@@ -25,14 +26,15 @@ pub fn take_privileges() -> Result<(), EmulationError> {
     let (user, group) = (geteuid(), getegid());
     enter().map_err(EmulationError::Privileges)?;
     let map = |file: &str, text: String| fs::write(format!("/proc/self/{file}"), text);
+    // Without privileges only the process's own IDs can be mapped (user_namespaces(7)).
     map("setgroups", "deny".to_owned())
         .and_then(|()| map("uid_map", format!("0 {user} 1")))
         .and_then(|()| map("gid_map", format!("0 {group} 1")))
         .map_err(EmulationError::Privileges)
 }
 
-/// Moves the process into a user namespace. A thread that has just ended may still count as one for a moment, and a process with
-/// several threads may not move.
+/// Moves the process into a user namespace. Only a process with one thread may move, and a thread that has just ended may still
+/// count for a moment.
 fn enter() -> io::Result<()> {
     for _ in 0..50 {
         match unshare(CloneFlags::CLONE_NEWUSER) {

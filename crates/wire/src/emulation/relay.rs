@@ -26,7 +26,7 @@ struct Ports {
     waiting: EventWaiter,
     listener: CountedSocket,
     to: SocketAddr,
-    /// The socket of each source towards the server, by the place of the source. A place may have none.
+    /// The socket of each source towards the server, by the slot of the source. A slot may have none.
     upstream: Vec<Option<CountedSocket>>,
 }
 
@@ -36,20 +36,23 @@ struct CountedSocket {
     lost: u32,
 }
 
-/// The number of the listening socket among the descriptors. The number of a source's socket is the source's place.
+/// The number of the listening socket among the descriptors that are waited for. A source's socket has the number of
+/// the source's slot.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// The descriptors that sources leave to others: files, connections of Prometheus, sockets of other threads.
+/// The number of file descriptors that are kept free of sources' sockets: for files, connections of Prometheus, and
+/// sockets of other threads.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 impl<T: Tap> EmulationRelay<T> {
-    /// Binds to `listen`. Datagrams go to `to`.
+    /// Binds a socket to `listen`, where clients send to. Their datagrams are forwarded to the server at `to`.
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
         accounting: Accounting,
         passage: Passage<SocketAddr, T>,
     ) -> Result<Self, EmulationError> {
+        // Every datagram would come back as a new one of the relay's own port, without end.
         if listen == to {
             return Err(EmulationError::Circle(to));
         }
@@ -68,13 +71,14 @@ impl<T: Tap> EmulationRelay<T> {
         self.ports.listener.socket.local_addr()
     }
 
-    /// Carries datagrams until it is stopped.
+    /// Forwards datagrams until it is stopped.
     pub(super) fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let mut ready = Vec::new();
         let mut datagrams = Datagrams::new();
         while !shared.stops() {
             let Self { ports, passage, .. } = &mut self;
             let mut unreachable = 0;
+            // Due packets leave before new ones are read, so that a burst of arrivals does not delay them.
             passage.depart(|way, place, key, bytes| match way {
                 EmulationDirection::Up => ports.send_up(place, bytes, &mut unreachable),
                 EmulationDirection::Down => ports.listener.socket.send_to(bytes, key).map(drop),
@@ -104,6 +108,7 @@ impl<T: Tap> EmulationRelay<T> {
             passage.figures.overflowed += newly_lost(lost, &datagram);
             let Some(from) = datagram.from else { return };
             let at = received_at(now, &datagram);
+            // A datagram of a source that gets no slot is dropped, and `admit` counts the reason.
             let place = passage.sources.find(from, at).or_else(|| {
                 let place = admit(passage, from, at, |place| open(upstream, place, *to, waiting))?;
                 Some(place.number())
@@ -117,6 +122,7 @@ impl<T: Tap> EmulationRelay<T> {
 
     fn receive_from_server(&mut self, place: usize, datagrams: &mut Datagrams) {
         let Self { ports, passage, accounting } = self;
+        // The socket may have been closed for a newer source after its event was reported.
         let Some(Some(CountedSocket { socket, lost })) = ports.upstream.get_mut(place) else { return };
         let now = passage.now();
         let received = datagrams.receive(socket, |datagram| {
@@ -126,12 +132,14 @@ impl<T: Tap> EmulationRelay<T> {
             let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
             passage.enter(at, EmulationDirection::Down, place, datagram.bytes, wire_bytes);
         });
+        // ICMP reports a port where nobody listens as an error of the next receive.
         passage.figures.unreachable += u64::from(received.is_err());
     }
 }
 
-/// Gives a new source a place and, with `open`, a socket. If the system has no more sockets, the present number of sources becomes
-/// the limit, and the idlest source leaves.
+/// Gives a new source a slot and, with `open`, a socket. If the system has no more sockets, the present number of
+/// sources becomes the limit, and the new source gets the slot of the source that was idle for longest. Returns `None`
+/// if it gets no slot or no socket.
 fn admit<T: Tap>(
     passage: &mut Passage<SocketAddr, T>,
     from: SocketAddr,
@@ -140,16 +148,19 @@ fn admit<T: Tap>(
 ) -> Option<SourcePlace> {
     let place = passage.admit(from, at)?;
     let Err(error) = open(place.number()) else {
+        // Only now, because a slot that is withdrawn must leave no node: slots and nodes would no longer match.
         passage.settle(place);
         return Some(place);
     };
     passage.figures.refuse_socket(&error);
     match place {
         SourcePlace::New(_) => {
+            // A slot without a socket would take the place of a source that works.
             passage.sources.withdraw();
             if passage.sources.len() == 0 {
                 return None;
             }
+            // The new limit makes `admit` choose the place of the idlest source, whose socket `open` closes first.
             passage.sources.close();
             let place = passage.admit(from, at)?;
             open(place.number()).ok().map(|()| place)
@@ -159,7 +170,8 @@ fn admit<T: Tap>(
     }
 }
 
-/// Opens a socket towards the server for a source, and closes the socket that its place had before.
+/// Opens a socket towards the server for the source in slot `place`, and first closes the socket of the slot's previous
+/// source.
 fn open(
     upstream: &mut Vec<Option<CountedSocket>>,
     place: usize,
@@ -169,11 +181,13 @@ fn open(
     if place >= upstream.len() {
         upstream.resize_with(place + 1, || None);
     }
+    // The old socket closes first: both together might exceed the limit on open files.
     upstream[place] = None;
     let any: SocketAddr =
         if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = UdpSocket::bind(any)?;
     prepare(&socket)?;
+    // A connected socket takes datagrams from the server only, and gets the ICMP errors about it.
     socket.connect(to)?;
     waiting.add(&socket, place as u64)?;
     upstream[place] = Some(CountedSocket { socket, lost: 0 });
@@ -181,8 +195,8 @@ fn open(
 }
 
 impl Ports {
-    /// Sends a datagram to the server. The first attempt may only return an ICMP error about an earlier datagram. It is counted,
-    /// and the datagram is sent again.
+    /// Sends a datagram to the server from the socket of a slot. If the system reports an ICMP error about an earlier
+    /// datagram instead, counts the error in `unreachable` and sends again.
     fn send_up(&self, place: usize, bytes: &[u8], unreachable: &mut u64) -> io::Result<()> {
         let Some(Some(CountedSocket { socket, .. })) = self.upstream.get(place) else { return Ok(()) };
         match socket.send(bytes) {
@@ -199,22 +213,25 @@ impl Ports {
 /// of it.
 pub(super) fn most_sources() -> usize {
     let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    // The quarter is larger only below a limit of 85 files.
     usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS).max(most / 4)).unwrap_or(usize::MAX)
 }
 
 fn received_at(now: Time, datagram: &ReceivedDatagram<'_>) -> Time {
+    // The age is below a second, so it fits.
     now - Span::from_nanos(datagram.age.as_nanos() as u64)
 }
 
-/// Returns the datagrams that a socket has lost since the last call.
+/// Returns how many datagrams a socket has lost since the last call. `lost` is the count at that call, and is updated.
 fn newly_lost(lost: &mut u32, datagram: &ReceivedDatagram<'_>) -> u64 {
     let Some(so_far) = datagram.lost else { return 0 };
+    // The system's counter has 32 bits and wraps.
     let newly = so_far.wrapping_sub(*lost);
     *lost = so_far;
     u64::from(newly)
 }
 
-/// Reads the content of a datagram.
+/// Returns the role of a datagram in an exchange.
 pub(super) fn content(datagram: &[u8]) -> PacketRole {
     PacketRole::read(datagram, 0)
 }

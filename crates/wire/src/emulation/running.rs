@@ -17,7 +17,7 @@ pub struct Running<T> {
 /// The result of an emulation: its counters and the caller's tap.
 pub(super) type EmulationResult<T> = Result<(Figures, T), EmulationError>;
 
-/// The part of an emulation that other threads see.
+/// The state that an emulation shares with other threads: its counters, and the request to stop.
 #[derive(Debug, Default)]
 pub(super) struct SharedEmulation {
     stops: AtomicBool,
@@ -39,7 +39,7 @@ impl SharedEmulation {
 }
 
 impl<T: Send + 'static> Running<T> {
-    /// Runs an emulation on a thread of its own.
+    /// Starts an emulation on a thread of its own.
     pub(super) fn start(
         run: impl FnOnce(&SharedEmulation) -> EmulationResult<T> + Send + 'static,
     ) -> Result<Self, EmulationError> {
@@ -67,14 +67,15 @@ impl<T> Running<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the emulation within about a tenth of a second. Packets that are under way are lost. Returns the counters and the
+    /// Ends the emulation within about a tenth of a second. Packets in flight are lost. Returns the counters and the
     /// caller's tap.
     ///
     /// # Errors
-    /// The error that had ended the emulation before.
+    /// The error with which the emulation had already ended.
     pub fn stop(mut self) -> Result<(Figures, T), EmulationError> {
         self.shared.stops.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
+        // `join` fails if the thread panicked.
         ended.and_then(Result::ok).unwrap_or(Err(EmulationError::Ended))
     }
 }
@@ -90,7 +91,7 @@ impl EmulationView {
     }
 }
 
-/// Asks the emulation to end, and does not wait for it.
+/// Asks the emulation to end when its handle is dropped, and does not wait for the end.
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         self.shared.stops.store(true, Ordering::Relaxed);

@@ -7,13 +7,14 @@ use coapace_sim::{NodeId, Time};
 
 use super::steps::Steps;
 
-/// The sources on the clients' side, each with a node of the network. Their number is bounded. If all places are taken, the
-/// source that has been silent for the longest time leaves, unless packets of it are under way.
+/// The table of sources, which are the addresses on the clients' side. Each has a slot, and a node of the network. If
+/// all slots are taken, a new source gets the slot of the source that has been silent for the longest time and has no
+/// packets in flight.
 #[derive(Debug)]
 pub(super) struct EmulationSources<K> {
     places: HashMap<K, usize>,
     taken: Vec<EmulationSource<K>>,
-    /// The places in the order of their last packets.
+    /// The slots, sorted by the time of their last packets.
     idle: BTreeSet<(Time, usize)>,
     limit: usize,
 }
@@ -25,16 +26,16 @@ struct EmulationSource<K> {
     steps: Steps,
 }
 
-/// A place for a new source.
+/// The index of the slot that a new source got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SourcePlace {
-    /// A place after the last, which no source had before.
+    /// A slot added at the end, which had no source before.
     New(usize),
-    /// The place of a source that has left.
+    /// A slot that the new source took from an idle source.
     Taken(usize),
 }
 
-/// The number of the idlest sources among which one without packets under way may leave.
+/// How many of the sources that were idle for longest are searched for one without packets in flight.
 const EXAMINED: usize = 64;
 
 impl<K: Copy + Eq + Hash> EmulationSources<K> {
@@ -46,45 +47,49 @@ impl<K: Copy + Eq + Hash> EmulationSources<K> {
         self.taken.len()
     }
 
-    /// Sets the limit to the present number of sources, or 1.
+    /// Stops the table from growing: the limit becomes the present number of sources, or 1.
     pub(super) fn close(&mut self) {
         self.limit = self.taken.len().max(1);
     }
 
-    /// Returns the place of a source that is known, and notes that it is not idle.
+    /// Returns the slot of a known source, and records that it was active `now`; `None` for a new source.
     pub(super) fn find(&mut self, key: K, now: Time) -> Option<usize> {
         let place = *self.places.get(&key)?;
         self.touch(place, now);
         Some(place)
     }
 
-    /// Notes that the source of a place is not idle.
+    /// Records that the source in a slot was active `now`.
     pub(super) fn touch(&mut self, place: usize, now: Time) {
         if let Some(source) = self.taken.get_mut(place) {
+            // The set is sorted by time, so the entry leaves before its time changes.
             self.idle.remove(&(source.last, place));
             source.last = now;
             self.idle.insert((now, place));
         }
     }
 
-    /// Finds a place for a new source. Returns `None` if no place is free and none of the idlest sources can leave. `under_way`
-    /// returns the number of a node's packets that are under way.
+    /// Gives a new source a slot. Returns `None` if no slot is free and each of the [`EXAMINED`] idlest sources has
+    /// packets in flight. `under_way` returns the number of a node's packets in flight.
     pub(super) fn admit(
         &mut self,
         key: K,
         now: Time,
         under_way: impl Fn(NodeId) -> u32,
     ) -> Option<SourcePlace> {
+        // Slots are never given back while the emulation runs, except by `withdraw`. So a free slot is always behind the last.
         let place = if self.taken.len() < self.limit {
             let place = self.taken.len();
             self.taken.push(EmulationSource { key, last: now, steps: Steps::default() });
             SourcePlace::New(place)
         } else {
+            // The search is bounded: with packets of many sources under way, each new source would cost a walk over all.
             let idlest = self.idle.iter().take(EXAMINED);
             let &(last, place) = { idlest }.find(|(_, place)| under_way(Self::node(*place)) == 0)?;
             self.idle.remove(&(last, place));
             let source = &mut self.taken[place];
             self.places.remove(&source.key);
+            // Messages of the old source must not lend their marks to packets of the new one.
             source.steps.forget();
             (source.key, source.last) = (key, now);
             SourcePlace::Taken(place)
@@ -94,7 +99,7 @@ impl<K: Copy + Eq + Hash> EmulationSources<K> {
         Some(place)
     }
 
-    /// Takes back the last place, which was just given.
+    /// Removes the last slot, which was just added for a source that cannot be served.
     pub(super) fn withdraw(&mut self) {
         if let Some(source) = self.taken.pop() {
             self.idle.remove(&(source.last, self.taken.len()));
@@ -102,17 +107,17 @@ impl<K: Copy + Eq + Hash> EmulationSources<K> {
         }
     }
 
-    /// Returns the key and the exchanges of a place.
+    /// Returns the key of the source in a slot, and the state of its exchanges.
     pub(super) fn get(&mut self, place: usize) -> Option<(K, &mut Steps)> {
         self.taken.get_mut(place).map(|source| (source.key, &mut source.steps))
     }
 
-    /// Returns the node of a place. Node 0 is the server.
+    /// Returns the node of a slot. Node 0 is the server.
     pub(super) fn node(place: usize) -> NodeId {
         NodeId(place as u32 + 1)
     }
 
-    /// Returns the place of a node.
+    /// Returns the slot of a node.
     pub(super) fn place(node: NodeId) -> Option<usize> {
         (node.0 as usize).checked_sub(1)
     }
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idlest_source_without_packets_under_way_leaves() {
+    fn the_least_recently_used_source_without_packets_in_flight_is_dropped() {
         let mut sources = EmulationSources::new(3);
         for (key, place) in [("a", 0), ("b", 1), ("c", 2)] {
             assert_eq!(sources.admit(key, at(place), |_| 0), Some(SourcePlace::New(place as usize)));
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_sources_takes_bounded_memory() {
+    fn any_number_of_emulated_sources_takes_bounded_memory() {
         let mut sources = EmulationSources::new(100);
         for n in 0..10_000u32 {
             assert!(sources.admit(n, at(n.into()), |_| 0).is_some());
@@ -161,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_withdrawn_leaves_nothing() {
+    fn a_source_that_could_not_be_set_up_leaves_no_entry() {
         let mut sources = EmulationSources::new(2);
         sources.admit("a", at(0), |_| 0);
         sources.admit("b", at(0), |_| 0);

@@ -1,7 +1,8 @@
-//! The exchange and transmission that a packet of a real host belongs to.
+//! The exchange and transmission that a packet of a real host belongs to: the *mark* of the packet.
 //!
-//! Both are the key of the random numbers that the network draws for a packet. So two runs with the same seed have the same luck
-//! at the same step. A simulation and an emulation do too, if their clients come in the same order.
+//! The mark is the key of the random numbers that the network draws for a packet. So two runs with the same seed have
+//! the same losses and delays at the same step. The same is true of a simulation and an emulation, if their clients
+//! arrive in the same sequence.
 
 use coapace_sim::Mark;
 
@@ -14,7 +15,7 @@ pub(super) enum EmulationDirection {
     Down,
 }
 
-/// The part that a packet has in an exchange, read from its bytes.
+/// The role of a packet in an exchange, read from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketRole {
     /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID, which its copies share.
@@ -26,19 +27,21 @@ pub(super) enum PacketRole {
 }
 
 impl PacketRole {
-    /// Reads the header of a CoAP message (RFC 7252 §3). `ports` distinguishes the conversations of a host. It becomes the upper 16
-    /// bits of the key.
+    /// Reads the role of a packet from the header of its CoAP message (RFC 7252 §3). `ports` distinguishes the
+    /// conversations of a host with equal Message IDs: it becomes the upper 16 bits of the key.
     pub(super) fn read(datagram: &[u8], ports: u16) -> Self {
         let Some(&[first, _, high, low]) = datagram.first_chunk() else { return Self::Other };
+        // Another version, or a token length that RFC 7252 §3 reserves.
         if first >> 6 != 1 || first & 0xf > 8 {
             return Self::Other;
         }
         let key = u32::from(ports) << 16 | u32::from(u16::from_be_bytes([high, low]));
+        // The type is 0 for CON, 1 for NON, 2 for ACK and 3 for RST (RFC 7252 §3).
         if first >> 4 & 3 < 2 { Self::Message(key) } else { Self::Reply(key) }
     }
 }
 
-/// The exchanges of one source, in both directions.
+/// The exchanges of one source in both directions, from which the marks of its packets are derived.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     up: DirectionSteps,
@@ -49,18 +52,18 @@ pub(super) struct Steps {
 struct DirectionSteps {
     /// The number of the next exchange.
     next: u32,
-    /// The messages that were sent last.
+    /// The marks of the last messages that were sent, by Message ID.
     sent: RecentMarks,
-    /// The messages that arrived last.
+    /// The marks of the last messages that arrived, by Message ID.
     arrived: RecentMarks,
 }
 
-/// The number of the first transmission of a server's own message, like in the simulator. A reply has the mark of the message that
-/// it answers.
+/// The transmission number of the first transmission of a message that a server begins, as in the simulator. A reply
+/// has the mark of the message that it answers.
 const SERVERS_OWN: u8 = 128;
 
 impl Steps {
-    /// Returns the mark of a packet that enters the network.
+    /// Returns the mark (exchange and transmission) of a packet that enters the network.
     pub(super) fn enter(&mut self, way: EmulationDirection, content: PacketRole) -> Mark {
         let (half, other, first) = match way {
             EmulationDirection::Up => (&mut self.up, &mut self.down, 0),
@@ -89,7 +92,7 @@ impl Steps {
         mark
     }
 
-    /// Notes a packet that arrived, so that its reply gets its mark.
+    /// Records the mark of a packet that arrived, because the reply to it gets the same mark.
     pub(super) fn arrive(&mut self, way: EmulationDirection, content: PacketRole, mark: Mark) {
         if let PacketRole::Message(id) = content {
             let half = if way == EmulationDirection::Up { &mut self.up } else { &mut self.down };
@@ -97,7 +100,8 @@ impl Steps {
         }
     }
 
-    /// Forgets the messages of a source that has left. The numbers of exchanges go on, so the next source has luck of its own.
+    /// Forgets the messages of a source that lost its slot. The numbers of exchanges continue, so that the next source
+    /// in the slot has random numbers of its own.
     pub(super) fn forget(&mut self) {
         for half in [&mut self.up, &mut self.down] {
             *half = DirectionSteps { next: half.next, ..DirectionSteps::default() };
@@ -105,15 +109,15 @@ impl Steps {
     }
 }
 
-/// The marks of the last messages, by their Message IDs. The oldest leaves.
+/// The marks of the last [`REMEMBERED`] messages, by their Message IDs. A new one replaces the oldest.
 #[derive(Debug, Default)]
 struct RecentMarks {
     marks: Vec<(u32, Mark)>,
-    /// The place of the oldest once all places are taken.
+    /// The index of the oldest mark, once all slots are taken.
     oldest: u8,
 }
 
-/// The messages that a [`RecentMarks`] remembers.
+/// The number of messages that a [`RecentMarks`] remembers.
 const REMEMBERED: usize = 16;
 
 impl RecentMarks {
@@ -122,6 +126,7 @@ impl RecentMarks {
     }
 
     fn put(&mut self, id: u32, mark: Mark) {
+        // A copy replaces the mark in its slot, so that it does not push out another message.
         if let Some(known) = self.marks.iter_mut().find(|(known, _)| *known == id) {
             known.1 = mark;
         } else if self.marks.len() < REMEMBERED {
@@ -142,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_the_next_transmission_and_another_message_id_the_next_exchange() {
+    fn the_emulator_counts_a_copy_as_the_next_transmission_and_a_new_message_id_as_the_next_exchange() {
         let mut steps = Steps::default();
         let ids = [7, 7, 8, 7, 9, 8];
         let marks = ids.map(|id| steps.enter(EmulationDirection::Up, PacketRole::Message(id)));
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_the_mark_of_the_transmission_that_arrived() {
+    fn the_loss_of_a_reply_is_drawn_for_the_transmission_that_arrived() {
         let mut steps = Steps::default();
         steps.enter(EmulationDirection::Up, PacketRole::Message(7));
         let second = steps.enter(EmulationDirection::Up, PacketRole::Message(7));
@@ -173,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_copies_and_exchanges_is_counted_in_bounded_memory() {
+    fn any_number_of_copies_and_exchanges_takes_bounded_memory_in_the_emulator() {
         let mut steps = Steps::default();
         let last = (0..1_000).map(|_| steps.enter(EmulationDirection::Up, PacketRole::Message(1))).last();
         assert_eq!(last, Some(mark(0, 127)));
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_are_not_coap_are_counted() {
+    fn datagrams_that_are_not_coap_are_counted_by_the_emulator() {
         let mut steps = Steps::default();
         // An empty datagram, a header that is cut off, DTLS, a token length of 9.
         for datagram in [&b""[..], b"\x40\x01\x00", b"\x16\xfe\xfd\x00", b"\x49\x01\x00\x01"] {
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_source_has_luck_of_its_own() {
+    fn a_new_source_at_the_same_place_has_its_own_losses() {
         let mut steps = Steps::default();
         steps.enter(EmulationDirection::Up, PacketRole::Message(1));
         steps.forget();

@@ -51,21 +51,21 @@ impl Tap for LostPackets {
 }
 
 #[test]
-fn a_mesh_and_a_relay_to_itself_are_refused_with_a_line() {
+fn emulate_refuses_a_mesh_and_a_target_equal_to_its_own_address() {
     let mesh = Scenario::load("mesh-grid", &[]).expect("a scenario");
-    let told = Emulation::new(&mesh, 1).relay(any(), any(), ()).unwrap_err().to_string();
-    assert!(told.starts_with("a mesh cannot be emulated"), "{told}");
+    let error = Emulation::new(&mesh, 1).relay(any(), any(), ()).unwrap_err().to_string();
+    assert!(error.starts_with("a mesh cannot be emulated"), "{error}");
     let here: SocketAddr = "127.0.0.1:5683".parse().expect("an address");
-    let told = Emulation::new(&scenario(&[]), 1).relay(here, here, ()).unwrap_err().to_string();
-    assert!(told.contains("send to itself"), "{told}");
+    let error = Emulation::new(&scenario(&[]), 1).relay(here, here, ()).unwrap_err().to_string();
+    assert!(error.contains("send to itself"), "{error}");
     let taken = socket();
     let taken = taken.local_addr().expect("an address");
-    let told = Emulation::new(&scenario(&[]), 1).relay(taken, here, ()).unwrap_err().to_string();
-    assert!(told.starts_with("cannot listen at 127.0.0.1:"), "{told}");
+    let error = Emulation::new(&scenario(&[]), 1).relay(taken, here, ()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot listen at 127.0.0.1:"), "{error}");
 }
 
 #[test]
-fn every_source_has_a_port_of_its_own_and_gets_its_own_answers() {
+fn every_emulated_source_has_its_own_port_and_gets_its_own_answers() {
     let (server, clients) = (socket(), [socket(), socket(), socket()]);
     let lossless = scenario(&[("loss", "0 %")]);
     let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), ()).unwrap();
@@ -90,7 +90,7 @@ fn every_source_has_a_port_of_its_own_and_gets_its_own_answers() {
 }
 
 #[test]
-fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
+fn the_emulator_loses_the_same_transmissions_with_equal_seeds() {
     let lossy = scenario(&[("loss", "40 %")]);
     let lost = |seed| {
         let (server, client) = (socket(), socket());
@@ -128,7 +128,7 @@ impl Tap for TransmissionFates {
 }
 
 #[test]
-fn a_step_of_a_real_client_has_the_luck_of_the_same_step_in_a_simulation() {
+fn emulation_and_simulation_lose_the_same_transmissions_with_equal_seeds() {
     let lossy = scenario(&[("loss", "40 %"), ("clients", "1"), ("workload.exchanges", "30")]);
     let contender = Contender::parse("default").expect("a mechanism");
     let (_, simulated) = run_tapped(&lossy, &contender, 5, Observe::Totals, TransmissionFates::default());
@@ -149,7 +149,7 @@ fn a_step_of_a_real_client_has_the_luck_of_the_same_step_in_a_simulation() {
 }
 
 #[test]
-fn the_idlest_source_leaves_when_all_places_are_taken() {
+fn the_least_recently_used_source_is_dropped_if_the_emulator_is_full() {
     let server = socket();
     let lossless = scenario(&[("loss", "0 %")]);
     let relay =
@@ -165,11 +165,11 @@ fn the_idlest_source_leaves_when_all_places_are_taken() {
     let (figures, ()) = relay.stop().unwrap();
     assert_eq!((figures.arrived, figures.sources, figures.replaced), (40, 4, 16));
     let complaints = figures.complaints().join("\n");
-    assert!(complaints.contains("16 sources lost their place"), "{complaints}");
+    assert!(complaints.contains("16 sources were replaced by new ones"), "{complaints}");
 }
 
 #[test]
-fn datagrams_that_are_not_coap_pass_unchanged_at_any_length() {
+fn datagrams_that_are_not_coap_pass_the_emulator_unchanged() {
     let (server, client) = (socket(), socket());
     let lossless = scenario(&[("loss", "0 %")]);
     let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), ()).unwrap();
@@ -185,7 +185,7 @@ fn datagrams_that_are_not_coap_pass_unchanged_at_any_length() {
 }
 
 #[test]
-fn a_flood_of_malformed_datagrams_from_many_sources_leaves_it_working_within_its_bounds() {
+fn the_emulator_survives_a_flood_of_malformed_datagrams_from_many_sources() {
     let server = socket();
     let lossless = scenario(&[("loss", "0 %"), ("delay", "1 ms")]);
     let relay =
@@ -213,7 +213,7 @@ fn a_flood_of_malformed_datagrams_from_many_sources_leaves_it_working_within_its
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn the_emulator_reports_a_closed_port_of_the_server() {
     let (server, client) = (socket(), socket());
     let gone = server.local_addr().unwrap();
     drop(server);
@@ -227,7 +227,7 @@ fn a_server_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_capture_has_the_packets_before_and_behind_the_network() {
+fn a_capture_of_the_emulator_has_packets_before_and_after_the_network() {
     let (server, client) = (socket(), socket());
     let lossless = scenario(&[("loss", "0 %")]);
     let capture = Capture::new(Vec::new(), &lossless);
@@ -240,7 +240,7 @@ fn a_capture_has_the_packets_before_and_behind_the_network() {
 }
 
 #[test]
-fn complaints_are_made_where_something_is_wrong_and_nowhere_else() {
+fn the_emulator_warns_only_if_a_counter_shows_a_problem() {
     let mut figures = Figures::default();
     (0..10_000).for_each(|_| figures.depart(Duration::from_micros(80)));
     assert_eq!((figures.complaints(), figures.is_overloaded()), (Vec::new(), false));

@@ -28,7 +28,7 @@ pub struct Tunnel<T> {
     is_v6: bool,
 }
 
-/// The two devices, and the network between them.
+/// The two network devices, and the network between them.
 pub(super) struct Carrier<T> {
     passage: Passage<IpAddr, T>,
     clients: SyncDevice,
@@ -38,28 +38,29 @@ pub(super) struct Carrier<T> {
 /// The name of the device in each namespace.
 const DEVICE: &str = "coapace0";
 
-/// The least MTU of IPv6 (RFC 8200 §5). Below it the system does not give a device IPv6.
+/// The least MTU of IPv6 (RFC 8200 §5). A device with a smaller MTU gets no IPv6 from the system.
 const LEAST_MTU_OF_V6: u32 = 1_280;
 
-/// The packets that the system keeps for a device until they are read.
+/// The number of packets that the system keeps for a device until the emulator reads them.
 const QUEUE: u32 = 10_000;
 
 /// The longest IP packet.
 const LONGEST: usize = 65_535;
 
-/// The most packets that are read in a row. Departures come between the rows.
+/// The most packets that are read from a device in a row, before packets that are due are sent.
 const ROW: usize = 32;
 
 const CLIENTS: u64 = 0;
 const SERVER: u64 = 1;
 
 impl<T: Tap + Send + 'static> Tunnel<T> {
-    /// Makes the namespaces and starts to carry packets between them.
+    /// Makes the namespaces and starts to forward packets between them.
     pub(super) fn start(scenario: &Scenario, passage: Passage<IpAddr, T>) -> Result<Self, EmulationError> {
         let is_v6 = scenario.network.ip == Ip::V6;
         let mtu = if is_v6 { scenario.network.mtu.max(LEAST_MTU_OF_V6) } else { scenario.network.mtu };
         let (clients, client_device) = side(1, mtu, is_v6)?;
         let (server, server_device) = side(2, mtu, is_v6)?;
+        // Only the devices move to the thread of the emulation. Programs are started through the namespaces.
         let carrier = Carrier { passage, clients: client_device, server: server_device };
         let running = Running::start(move |shared| carrier.run(shared))?;
         Ok(Self { running, clients, server, is_v6 })
@@ -67,12 +68,14 @@ impl<T: Tap + Send + 'static> Tunnel<T> {
 }
 
 impl<T> Tunnel<T> {
-    /// Returns the network of the clients' side, 10.1.0.0/16 or fd00:1::/64. All of its addresses are local there.
+    /// Returns the network of the clients' side, 10.1.0.0/16 or fd00:1::/64. All of its addresses are local in the
+    /// clients' namespace.
     pub fn clients_network(&self) -> &'static str {
         if self.is_v6 { "fd00:1::/64" } else { "10.1.0.0/16" }
     }
 
-    /// Returns the network of the server's side, 10.2.0.0/16 or fd00:2::/64. All of its addresses are local there.
+    /// Returns the network of the server's side, 10.2.0.0/16 or fd00:2::/64. All of its addresses are local in the
+    /// server's namespace.
     pub fn server_network(&self) -> &'static str {
         if self.is_v6 { "fd00:2::/64" } else { "10.2.0.0/16" }
     }
@@ -97,12 +100,12 @@ impl<T> Tunnel<T> {
         address(2, number, self.is_v6)
     }
 
-    /// Returns the emulation.
+    /// Returns the running emulation, for its counters.
     pub fn running(&self) -> &Running<T> {
         &self.running
     }
 
-    /// Ends the emulation; see [`Running::stop`]. The namespaces go with it, unless a program is still in them.
+    /// Ends the emulation; see [`Running::stop`]. The namespaces end, too, unless a program still runs in them.
     ///
     /// # Errors
     /// The errors of [`Running::stop`].
@@ -114,7 +117,7 @@ impl<T> Tunnel<T> {
     }
 }
 
-/// Returns an address of a side, 1 or 2.
+/// Returns the `number`th address of a side. The side is 1 for the clients and 2 for the server.
 fn address(side: u8, number: u16, is_v6: bool) -> IpAddr {
     let [high, low] = number.to_be_bytes();
     if is_v6 {
@@ -124,10 +127,11 @@ fn address(side: u8, number: u16, is_v6: bool) -> IpAddr {
     }
 }
 
-/// Makes the namespace of a side with its device.
+/// Makes the network namespace and the TUN device of a side: 1 for the clients, 2 for the server.
 fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(NetworkNamespace, SyncDevice), EmulationError> {
     let refused = |what| move |error| EmulationError::System(what, error);
     let side = NetworkNamespace::new().map_err(EmulationError::Privileges)?;
+    // A TUN device belongs to the namespace of the thread that makes it, so the thread of the namespace opens it.
     let open = move || {
         let device = DeviceBuilder::new().name(DEVICE).build_sync()?;
         device.set_nonblocking(true)?;
@@ -146,6 +150,8 @@ fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(NetworkNamespace, SyncD
          route add 10.{other}.0.0/16 dev {DEVICE} src {v4}\n"
     ))
     .map_err(refused("addresses"))?;
+    // A system without IPv6 can emulate IPv4, so these lines come apart. Without `nodad` the address would not be usable until
+    // duplicate address detection is over (RFC 4862 §5.4).
     let configured = side.configure(format!(
         "address add {v6}/128 dev {DEVICE} nodad\n\
          route add local fd00:{number}::/64 dev lo\n\
@@ -157,7 +163,8 @@ fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(NetworkNamespace, SyncD
     Ok((side, device))
 }
 
-/// Returns the packets that the device of the calling thread's namespace dropped, because they were not read in time.
+/// Returns how many packets the device in the calling thread's namespace dropped, because the emulator did not read
+/// them in time.
 fn unread() -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
@@ -166,7 +173,7 @@ fn unread() -> u64 {
 }
 
 impl<T: Tap> Carrier<T> {
-    /// Carries packets until it is stopped.
+    /// Forwards packets until it is stopped.
     fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let timer = |error| EmulationError::System("timer", error);
         let mut waiting = EventWaiter::new().map_err(timer)?;
@@ -192,7 +199,7 @@ impl<T: Tap> Carrier<T> {
         Ok(self.passage.finish())
     }
 
-    /// Reads packets that one side has sent, a row at most, and lets them enter the network.
+    /// Reads up to `ROW` packets that one side has sent, and lets them enter the network.
     fn read(&mut self, way: EmulationDirection, buffer: &mut [u8]) {
         let Self { passage, clients, server } = self;
         let device = if way == EmulationDirection::Up { &*clients } else { &*server };
@@ -205,6 +212,7 @@ impl<T: Tap> Carrier<T> {
                 continue;
             };
             let (client, at) = (if way == EmulationDirection::Up { from } else { to }, passage.now());
+            // The address alone is the key: all ports of a host share its place and its random numbers.
             let known = passage.sources.find(client, at);
             let place = known.or_else(|| {
                 let place = passage.admit(client, at)?;
@@ -212,6 +220,7 @@ impl<T: Tap> Carrier<T> {
                 Some(place.number())
             });
             if let Some(place) = place {
+                // A packet has at most LONGEST bytes, so its length fits.
                 passage.enter(at, way, place, packet, length as u32);
             }
         }

@@ -1,4 +1,4 @@
-//! Waiting for sockets and for a moment, exact to some tens of microseconds.
+//! Waiting for sockets and for a given time, exact to some tens of microseconds.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,11 +19,13 @@ impl EmulationClock {
     }
 
     pub(crate) fn now(self) -> Time {
+        // 64 bits of nanoseconds are more than 500 years.
         Time::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 }
 
-/// Waits for descriptors with epoll(7), and for a moment with a timer of the system. The timeout of epoll itself is too coarse.
+/// Waits for descriptors with epoll(7), and for a given time with a timer of the system. The timeout of epoll itself is too
+/// coarse.
 #[derive(Debug)]
 pub(crate) struct EventWaiter {
     epoll: Epoll,
@@ -31,10 +33,10 @@ pub(crate) struct EventWaiter {
     events: Vec<EpollEvent>,
 }
 
-/// The number of the timer among the descriptors.
+/// The number of the timer among the polled descriptors.
 const TIMER: u64 = u64::MAX;
 
-/// The most descriptors that are reported at a time. Departures come between the reports.
+/// The most descriptors that one wait reports. Packets that are due are sent before the next wait.
 const REPORTED: usize = 64;
 
 impl EventWaiter {
@@ -46,7 +48,7 @@ impl EventWaiter {
         Ok(Self { epoll, timer, events: vec![EpollEvent::empty(); REPORTED] })
     }
 
-    /// Adds a descriptor under a number, until it is closed.
+    /// Adds a descriptor to wait for, until it is closed. `number` identifies it in the results.
     pub(crate) fn add(&self, descriptor: &impl AsFd, number: u64) -> io::Result<()> {
         Ok(self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, number))?)
     }
@@ -54,6 +56,7 @@ impl EventWaiter {
     /// Waits for `span`, or until a descriptor can be read. Puts the numbers of the readable descriptors into `ready`.
     pub(crate) fn wait(&mut self, span: Duration, ready: &mut Vec<u64>) -> io::Result<()> {
         ready.clear();
+        // A timer that is set to zero is disarmed (timerfd_settime(2)), so no wait at all is left to epoll.
         let timeout = if span.is_zero() {
             EpollTimeout::ZERO
         } else {
@@ -62,6 +65,7 @@ impl EventWaiter {
         };
         let count = match self.epoll.wait(&mut self.events, timeout) {
             Ok(count) => count,
+            // A signal only ends this wait early. The caller computes the next one from the clock.
             Err(Errno::EINTR) => 0,
             Err(error) => return Err(error.into()),
         };

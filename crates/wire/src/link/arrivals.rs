@@ -2,28 +2,28 @@
 
 use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
-/// A packet that is to leave towards its real receiver.
+/// A packet that is due for its real receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivedPacket<'a> {
-    /// The moment at which it arrived in the simulated network.
+    /// The time at which it arrived in the simulated network.
     pub due: Time,
     /// The node that sent it.
     pub from: NodeId,
     /// The node that it is for.
     pub to: NodeId,
-    /// The exchange and the transmission that it belongs to.
+    /// The exchange and the transmission that the packet belongs to.
     pub mark: Mark,
-    /// Its content.
+    /// The content of the packet.
     pub bytes: &'a [u8],
 }
 
-/// Collects the packets that arrive, and counts for every node the packets that are under way.
+/// Collects the packets that arrive, and counts the packets in flight for every node.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// The arrivals, each with the end of its bytes.
+    /// The packets that have arrived, each with the end of its content in `bytes`.
     heads: Vec<(PacketHead, usize)>,
     bytes: Vec<u8>,
-    /// Packets under way from or to each node, by its number.
+    /// The number of packets in flight from or to each node, by the node's number.
     under_way: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ struct PacketHead {
 const KEPT: usize = 1 << 20;
 
 impl Arrivals {
-    /// Returns the arrivals since [`clear`](Self::clear), in their order.
+    /// Returns the arrivals since [`clear`](Self::clear), the earliest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = ArrivedPacket<'_>> {
         let mut start = 0;
         self.heads.iter().map(move |&(PacketHead { due, from, to, mark }, end)| {
@@ -55,7 +55,7 @@ impl Arrivals {
         self.bytes.shrink_to(KEPT);
     }
 
-    /// Returns the number of packets that are under way from or to a node.
+    /// Returns the number of packets in flight from or to a node.
     pub(super) fn under_way(&self, node: NodeId) -> u32 {
         self.under_way.get(node.0 as usize).copied().unwrap_or(0)
     }
@@ -74,6 +74,7 @@ impl Tap for Arrivals {
         let change = match record.event {
             Event::Sent => 1,
             Event::Delivered | Event::Dropped | Event::Discarded | Event::Lost => -1,
+            // A packet in these events is still in flight.
             Event::Queued | Event::Marked | Event::Begun => return,
         };
         self.count(record.from, change);
@@ -82,6 +83,7 @@ impl Tap for Arrivals {
             let &Record { time: due, from, to, mark, bytes, .. } = record;
             let start = self.bytes.len();
             self.bytes.extend_from_slice(bytes);
+            // Queues mark the record and not the bytes. A real receiver reads the header.
             if (record.ecn, record.transport) == (Ecn::Congested, Transport::Ip) {
                 mark_congestion(&mut self.bytes[start..]);
             }
@@ -93,6 +95,7 @@ impl Tap for Arrivals {
 /// Writes CE into the header of an IP packet (RFC 3168 §5), and corrects the checksum of IPv4 (RFC 1624 §3).
 fn mark_congestion(packet: &mut [u8]) {
     match packet {
+        // The traffic class begins in the lower half of the first byte, so ECN is bits 4 and 5 of the second.
         [first, second, ..] if *first >> 4 == 6 => *second |= 0x30,
         [first, second, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {
             let word = |bytes: [u8; 2]| u32::from(u16::from_be_bytes(bytes));
@@ -100,6 +103,7 @@ fn mark_congestion(packet: &mut [u8]) {
             *second |= 3;
             let after = word([*first, *second]);
             let sum = (!word([*high, *low]) & 0xffff) + (!before & 0xffff) + after;
+            // Three words add up to 18 bits. The first fold may carry once more, the second one cannot.
             let folded = (sum & 0xffff) + (sum >> 16);
             let folded = (folded & 0xffff) + (folded >> 16);
             [*high, *low] = (!folded as u16).to_be_bytes();
@@ -115,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marked_packet_is_the_packet_that_was_sent_with_ce() {
+    fn an_ecn_marked_packet_equals_the_sent_packet_except_its_ecn_field() {
         for (from, to) in [("10.1.0.1:4000", "10.2.0.1:5683"), ("[fd00::1]:4000", "[fd00::2]:5683")] {
             let packet = |ecn| {
                 let mut packet = Vec::new();

@@ -2,21 +2,23 @@
 
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time};
 
-/// A node without a program. It sends the packets that it is given from outside. The tap
-/// [`Arrivals`](super::arrivals::Arrivals) collects the packets that arrive at it.
+/// A node without a program of its own, which represents a real host. It sends the packets that it
+/// is given from outside. The tap [`Arrivals`](super::arrivals::Arrivals) collects the packets that
+/// arrive at it.
 #[derive(Debug, Default)]
 pub(super) struct Port {
     outgoing: Option<(Outgoing, Vec<u8>)>,
 }
 
 impl Port {
-    /// Takes a packet, which the world fetches when it wakes this node.
+    /// Stores a packet, which the world fetches when it wakes this node.
     pub(super) fn put(&mut self, outgoing: Outgoing, bytes: &[u8]) {
         self.outgoing = Some((outgoing, bytes.to_vec()));
     }
 }
 
 impl Node for Port {
+    // The tap has this packet already.
     fn handle_datagram(&mut self, _: Time, _: NodeId, _: Mark, _: &[u8]) {}
 
     fn handle_timeout(&mut self, _: Time) {}

@@ -18,10 +18,11 @@ use crate::Lateness;
 use crate::emulation::EmulationError;
 use crate::emulation::waiting::{EmulationClock, EventWaiter};
 
-/// The longest sleep, so that an interruption is seen.
+/// The longest sleep before the next check for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The number of the first socket of another stack's clients among the descriptors.
+/// The number of the first descriptor of another stack's clients. The descriptors of our hosts are numbered
+/// from 0.
 const FOREIGN: u64 = 1 << 32;
 
 /// The longest datagram.
@@ -33,6 +34,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
     let (nodes, first, home) = (cast.nodes(), cast.first_client(), cast.server());
     let (servant, asker) = (peer.filter(|peer| !peer.is_client()), peer.filter(|peer| peer.is_client()));
+    // The server starts first, because the network needs its address.
     let other = servant.map(|peer| peer.start(scenario)).transpose()?;
     let (address, server) = if let Some(other) = &other {
         (other.address(), None)
@@ -52,6 +54,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     // Hosts that another stack replaces have no sockets here, and are not driven.
     let own = clients.iter().zip(first..).map(|(socket, node)| (NodeId(node), socket));
     let seats: Vec<(NodeId, &UdpSocket)> = server.iter().map(|socket| (home, socket)).chain(own).collect();
+    // The clock starts last: opening the sockets and starting the server take none of the run's time.
     let mut driver = LiveDriver {
         cast,
         sources: ClientNumbers::new(first, nodes - first),
@@ -68,8 +71,10 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     };
     let ended_at = driver.drive(live, &way)?;
     let network = way.close()?;
+    // A datagram that the system refused to send counts as lost on a link.
     let mut result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
     let mut health = Health::of(driver.lateness, network);
+    // Our clients had no sockets and did nothing. The figures of the other stack's clients take their place.
     if let Some(foreign) = driver.foreign {
         foreign.report(&mut result);
         completed(scenario, contender, None, ended_at, &mut result);
@@ -81,27 +86,27 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
 /// The hosts with their sockets and deadlines.
 struct LiveDriver<'a> {
     cast: Cast<'a>,
-    /// The clients as the server sees them.
+    /// The numbers of the clients, by the addresses from which the server receives their datagrams.
     sources: ClientNumbers,
     marks: Marks,
-    /// The clients of another stack that ask in place of ours, if any.
+    /// The clients of another stack that send requests in place of ours, if any.
     foreign: Option<Foreigners<'a>>,
-    /// The sockets of the hosts.
+    /// The sockets of our hosts, each with the host's node.
     seats: &'a [(NodeId, &'a UdpSocket)],
     clock: EmulationClock,
     deadlines: BTreeSet<(Time, usize)>,
-    /// The deadline of each host, if it is among `deadlines`.
+    /// The deadline of each host that has one in `deadlines`.
     armed: Vec<Option<Time>>,
     /// The clients that are not done.
     busy: BTreeSet<u32>,
     lateness: Lateness,
-    /// The datagrams that the system did not take.
+    /// The number of datagrams that the system did not accept.
     unsent: u64,
     buffer: Vec<u8>,
 }
 
 impl LiveDriver<'_> {
-    /// Drives the hosts until the clients are done or the workload's time is over. Returns that moment.
+    /// Drives the hosts until the clients are done or the workload's time is over. Returns the time of the end.
     fn drive(&mut self, live: &Live<'_>, way: &EmulatedNetwork) -> Result<Time, LiveError> {
         let window = window(live.scenario, live.contender);
         let mut warm_up = window.map(|(from, _)| from).filter(|from| *from > Time::ZERO);
@@ -112,6 +117,7 @@ impl LiveDriver<'_> {
             waiting.add(socket, place as u64).map_err(LiveError::io("wait for sockets"))?;
         }
         for (number, socket) in self.foreign.iter().flat_map(Foreigners::sockets).enumerate() {
+            // Both kinds of sockets share one space of numbers, and there are fewer than 2³² places.
             waiting.add(socket, FOREIGN + number as u64).map_err(LiveError::io("wait for sockets"))?;
         }
         let mut ready = Vec::new();
@@ -122,6 +128,7 @@ impl LiveDriver<'_> {
         }
         loop {
             let now = self.clock.now();
+            // The drops and losses before this moment belong to the warm-up, and are subtracted at the end.
             if warm_up.is_some_and(|from| now >= from) {
                 warm_up = None;
                 let (drops, losses) = way.counts();
@@ -155,6 +162,7 @@ impl LiveDriver<'_> {
                 }
             }
             if self.foreign.as_ref().is_some_and(Foreigners::are_done) {
+                // The other stack's clients are done, and ours had nothing to do.
                 self.busy.clear();
             }
         }
@@ -163,6 +171,7 @@ impl LiveDriver<'_> {
     /// Calls the hosts whose deadline has come.
     fn fire(&mut self) {
         let begun = self.clock.now();
+        // Deadlines that come during this loop wait for the next call, so that sockets are read in between.
         while let Some(&(at, place)) = self.deadlines.first()
             && at <= begun
         {
@@ -189,8 +198,10 @@ impl LiveDriver<'_> {
             let now = self.clock.now();
             let bytes = &datagram[..length];
             let is_server = node.0 < first;
+            // A client's socket is connected, so only the server has to find out who sent a datagram.
             let from = if is_server { self.sources.number(from) } else { Some(server) };
             let (Some(from), Some(host)) = (from, self.cast.host(node)) else { continue };
+            // Only servers use marks, for their service times.
             let mark = if is_server { self.marks.of(from, bytes) } else { Mark::default() };
             host.handle_datagram(now, from, mark, bytes);
             self.drain(place);
@@ -198,7 +209,7 @@ impl LiveDriver<'_> {
         Ok(())
     }
 
-    /// Sends the datagrams that a host has for now, and arms its next deadline.
+    /// Sends the datagrams that a host has ready, and arms its next deadline.
     fn drain(&mut self, place: usize) {
         let (node, socket) = self.seats[place];
         let is_server = node.0 < self.cast.first_client();
@@ -215,6 +226,7 @@ impl LiveDriver<'_> {
             };
             self.unsent += u64::from(sent.is_err());
         }
+        // Each transmission may arm a timeout, so the deadline is asked for behind the last one.
         let deadline = host.poll_timeout();
         if let Some(at) = self.armed[place].take() {
             self.deadlines.remove(&(at, place));

@@ -1,4 +1,4 @@
-//! Why a live run failed.
+//! The reason why a live run failed.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::emulation::EmulationError;
 /// The reason why a live run could not be made or completed, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The scenario or the mechanism cannot run live.
+    /// The scenario or the mechanism cannot run live, for this reason.
     #[error("{0}")]
     Unfit(String),
     /// The operating system refused something.
@@ -21,19 +21,19 @@ pub enum LiveError {
     /// The network could not be emulated.
     #[error(transparent)]
     Emulation(#[from] EmulationError),
-    /// The server of another stack cannot be used.
+    /// The server or client of another stack cannot be used, for this reason.
     #[error("{0}")]
     Peer(String),
-    /// The run took too long.
+    /// The run took longer than it was allowed.
     #[error(
-        "{label}, seed {seed}: given up after {after_s:.0} s with {exchanges} exchanges over; does the server answer?"
+        "{label}, seed {seed}: given up after {after_s:.0} s with {exchanges} exchanges done; does the server answer?"
     )]
     Unfinished {
         /// The mechanism.
         label: String,
         /// The seed.
         seed: u64,
-        /// The time that it had, in seconds.
+        /// The time that the run was allowed, in seconds.
         after_s: f64,
         /// The exchanges that were completed or given up.
         exchanges: u64,
@@ -44,7 +44,8 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Returns a function that adds the operation to an error of the system.
+    /// Returns a function that converts an error of the system to a [`LiveError::Io`] with the
+    /// operation `what`.
     pub(super) fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::Io { what, error }
     }

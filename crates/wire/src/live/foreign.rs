@@ -1,8 +1,8 @@
-//! Clients of another stack in place of ours.
+//! Clients of another stack that take the place of ours.
 //!
-//! A client is a process that is started again as long as requests are missing. It sends its datagrams to a socket here, and a
-//! second socket passes them on to the network. So a client is one source of the network, whatever ports its processes have. All
-//! measurements are read from its packets.
+//! A client is a process, which is started again until all requests are made. It sends its datagrams to a socket here,
+//! and a second socket passes them on to the network. So a client is one source of the network, whatever ports its
+//! processes have. All measurements are read from its packets.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,33 +17,33 @@ use super::{Live, LiveError, PeerCommand};
 use crate::emulation::waiting::EmulationClock;
 use crate::program::Program;
 
-/// The number of starts in a row without a request after which a client is not started again.
+/// A client is not started again after this many starts in a row without a request.
 const MAX_VAIN_STARTS: u32 = 3;
 
-/// The exchanges of a client that are remembered.
+/// The number of recent exchanges that are remembered for each client.
 const REMEMBERED: usize = 32;
 
-/// The time between two looks at a process that has its answer, and so is about to end.
+/// The time between two checks of a client that has an answer, so that its process is about to end.
 const SOON: Duration = Duration::from_millis(2);
 
-/// The time between two looks at other processes.
+/// The time between two checks of the other clients.
 const LATER: Duration = Duration::from_millis(100);
 
-/// The clients of a run.
+/// The clients of another stack in a run.
 pub(super) struct Foreigners<'a> {
     peer: &'a PeerCommand,
     path: &'a str,
-    /// The exchanges of each client.
+    /// The number of exchanges that each client is to make.
     wanted: u32,
     clients: Vec<Foreigner>,
     looked: Time,
-    /// The times from an answer to the next request of the client, in seconds.
+    /// The times that clients took from an answer to their next request, in seconds.
     gaps: Vec<f64>,
 }
 
-/// A client.
+/// A client of another stack.
 struct Foreigner {
-    /// The socket that its processes ask.
+    /// The socket that the client's processes send requests to.
     inner: UdpSocket,
     /// The socket towards the network.
     outer: UdpSocket,
@@ -51,14 +51,14 @@ struct Foreigner {
     vain_starts: u32,
     recent: VecDeque<ForeignExchange>,
     first: Option<Time>,
-    /// The moment of the last answer that completed an exchange, if no request has followed it.
+    /// The time of the last answer that completed an exchange; `None` after the next request.
     answered: Option<Time>,
     done: Option<Time>,
     completed: u32,
     given_up: u64,
     requests: u64,
     retransmissions: u64,
-    unnecessary: u64,
+    spurious: u64,
     /// The total time of the completed exchanges.
     busy: Span,
 }
@@ -93,7 +93,7 @@ impl<'a> Foreigners<'a> {
         })
     }
 
-    /// Returns the sockets, in the order of their numbers for [`receive`](Self::receive).
+    /// Returns the sockets of all clients. The position of a socket is its number for [`receive`](Self::receive).
     pub(super) fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
         self.clients.iter().flat_map(|client| [&client.inner, &client.outer])
     }
@@ -102,13 +102,15 @@ impl<'a> Foreigners<'a> {
         self.clients.iter().all(|client| client.done.is_some())
     }
 
-    /// Returns the exchanges that were completed or given up.
+    /// Returns how many exchanges were completed or given up.
     pub(super) fn exchanges(&self) -> u64 {
         self.clients.iter().map(|client| u64::from(client.completed) + client.given_up).sum()
     }
 
-    /// Starts processes in place of the ended ones. Returns the time until the next look.
+    /// Starts a new process for each client whose process has ended before its last exchange. Returns the time until
+    /// the next check.
     pub(super) fn attend(&mut self, now: Time) -> Result<Duration, LiveError> {
+        // Each look is a system call for each process. Only those that have their answer are looked at more often.
         let looks =
             Duration::from_nanos((now - self.looked).as_nanos()) >= LATER || self.looked == Time::ZERO;
         if looks {
@@ -126,7 +128,8 @@ impl<'a> Foreigners<'a> {
         Ok(next)
     }
 
-    /// Passes on the datagrams that have arrived at a socket.
+    /// Forwards the datagrams that have arrived at socket `number`: from a client's process to the network, or from the
+    /// network to a process.
     pub(super) fn receive(
         &mut self,
         number: usize,
@@ -147,18 +150,20 @@ impl<'a> Foreigners<'a> {
         }
     }
 
-    /// Overwrites the figures of our clients, which did nothing, with the measured ones.
+    /// Overwrites the results of our own clients, which did nothing, with the measured results of the other stack.
     pub(super) fn report(&self, result: &mut RunResult) {
         let seconds = |from: Option<Time>, to: Option<Time>| Some((to? - from?).as_nanos() as f64 / 1e9);
         let sum = |count: fn(&Foreigner) -> u64| self.clients.iter().map(count).sum::<u64>();
         result.fct_s = { self.clients.iter() }
+            // A client that gave up an exchange has no completion time, as in the simulator.
             .map(|client| seconds(client.first, client.done).filter(|_| client.given_up == 0))
             .collect();
         result.exchanges = self.clients.iter().map(|client| client.completed).collect();
         result.given_up = sum(|client| client.given_up);
         result.retransmissions = sum(|client| client.retransmissions);
-        result.unnecessary = sum(|client| client.unnecessary);
+        result.spurious = sum(|client| client.spurious);
         result.requests_sent = sum(|client| client.requests);
+        // There is one population, because `PeerCommand::fits` refuses a mix of mechanisms.
         if let Some(population) = result.populations.first_mut() {
             population.clients = self.clients.len() as u32;
             population.exchanges = sum(|client| client.completed.into());
@@ -168,8 +173,8 @@ impl<'a> Foreigners<'a> {
         }
     }
 
-    /// Returns in words how long the clients took from an answer to the next request, the start of processes included. Returns
-    /// `None` if no request followed an answer.
+    /// Returns a text with the times that the clients took from an answer to the next request, the start of processes
+    /// included. Returns `None` if no request followed an answer.
     pub(super) fn words(mut self) -> Option<String> {
         self.gaps.sort_by(f64::total_cmp);
         let (median, most) = (quantile(&self.gaps, 0.5)?, quantile(&self.gaps, 0.95)?);
@@ -197,12 +202,12 @@ impl Foreigner {
             given_up: 0,
             requests: 0,
             retransmissions: 0,
-            unnecessary: 0,
+            spurious: 0,
             busy: Span::ZERO,
         }
     }
 
-    /// Starts a process if none runs and exchanges are wanted.
+    /// Starts a process if none runs and exchanges are missing.
     fn attend(&mut self, now: Time, wanted: u32, peer: &PeerCommand, path: &str) -> Result<(), LiveError> {
         if let Some(process) = &mut self.process {
             if !process.has_ended() {
@@ -226,12 +231,14 @@ impl Foreigner {
         Ok(())
     }
 
-    /// Takes a datagram of a process to the network. If it begins an exchange, returns the seconds since the last answer.
+    /// Forwards a datagram of a process to the network. If it begins an exchange after an answer, returns the seconds
+    /// since that answer.
     fn ask(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<f64> {
         // A datagram that the system does not take is lost like one on the way.
         let _ = self.outer.send(bytes);
         let message = Message::parse(bytes).ok().filter(|message| message.code.is_request())?;
         self.requests += 1;
+        // Only starts in a row without a request show a command that does not work.
         self.vain_starts = 0;
         let message_id = message.message_id;
         let is_copy = |exchange: &ForeignExchange| exchange.from == from && exchange.message_id == message_id;
@@ -247,9 +254,10 @@ impl Foreigner {
         self.answered.take().map(|answered| (now - answered).as_nanos() as f64 / 1e9)
     }
 
-    /// Takes a datagram of the network to the process that it answers.
+    /// Forwards a datagram from the network to the process whose request it answers, and counts the answer.
     fn answer(&mut self, now: Time, bytes: &[u8], wanted: u32) {
         let Ok(message) = Message::parse(bytes) else { return };
+        // Message IDs come again after a while, so the latest exchange with this one is meant.
         let is_answered = |exchange: &&mut ForeignExchange| exchange.message_id == message.message_id;
         let Some(exchange) = self.recent.iter_mut().rev().find(is_answered) else { return };
         // The process may have ended.
@@ -257,8 +265,9 @@ impl Foreigner {
         if !message.code.is_response() {
             return;
         }
+        // A second answer shows that a copy reached the server although its answer, or an earlier one, arrived.
         if exchange.is_answered {
-            self.unnecessary += 1;
+            self.spurious += 1;
             return;
         }
         exchange.is_answered = true;
@@ -268,7 +277,7 @@ impl Foreigner {
         self.end_if_done(now, wanted);
     }
 
-    /// Ends the process if all exchanges are over. Returns whether they are.
+    /// Ends the process if the client has completed or given up all its exchanges. Returns whether it has.
     fn end_if_done(&mut self, now: Time, wanted: u32) -> bool {
         let is_done = u64::from(self.completed) + self.given_up >= wanted.into();
         if is_done {
@@ -292,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_measured_by_its_packets() {
+    fn clients_of_other_stacks_are_measured_by_their_packets() {
         let (inner, outer, process) = (bind().unwrap(), bind().unwrap(), bind().unwrap());
         outer.connect(outer.local_addr().unwrap()).unwrap();
         let from = process.local_addr().unwrap();
@@ -308,7 +317,7 @@ mod tests {
         client.answer(at(12), &content(8), 2);
         assert_eq!((client.first, client.done), (Some(at(1)), Some(at(12))));
         assert_eq!((client.completed, client.requests), (2, 3));
-        assert_eq!((client.retransmissions, client.unnecessary), (1, 1));
+        assert_eq!((client.retransmissions, client.spurious), (1, 1));
         assert_eq!(client.busy, Span::from_secs(7));
     }
 }

@@ -1,24 +1,26 @@
-//! How well a live run kept its times.
+//! The health of live runs: how late the timers of hosts and the packets of the network were.
 
 use crate::Lateness;
 use crate::emulation::Figures;
 
-/// How well the hosts and the network of live runs kept their times. The machine was overloaded if more than one timer in a
-/// hundred fired more than 10 ms late, or more than one packet in a hundred left more than 5 ms late.
+/// How late the timers of hosts fired and packets left the network in live runs. The machine was overloaded if more
+/// than one timer in a hundred fired more than 10 ms late, or more than one packet in a hundred left more than 5 ms
+/// late.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// How late the hosts were called.
+    /// How late the timers of hosts fired.
     pub hosts: Lateness,
     /// Packets that left the network.
     pub departures: u64,
     /// Departures more than 5 ms late.
     pub late_departures: u64,
-    /// A line for each problem of the network, and for the pauses of another stack's clients.
+    /// A line for each problem of the network, and one for the time that another stack's clients took between
+    /// requests.
     pub complaints: Vec<String>,
 }
 
 impl Health {
-    /// Returns the health of a run whose network has these counters.
+    /// Returns the health of a run, from the lateness of its hosts and the counters of its network.
     pub(super) fn of(hosts: Lateness, mut network: Figures) -> Self {
         let (departures, late_departures) = (network.lateness.count, network.late);
         // Late departures are judged over all runs.
@@ -26,7 +28,7 @@ impl Health {
         Self { hosts, departures, late_departures, complaints: network.complaints() }
     }
 
-    /// Adds another run, whose complaints get its name.
+    /// Adds the health of another run. Each of its complaints begins with `name`.
     pub fn add(&mut self, name: &str, other: &Self) {
         self.hosts.merge(other.hosts);
         self.departures += other.departures;
@@ -34,7 +36,7 @@ impl Health {
         self.complaints.extend(other.complaints.iter().map(|line| format!("{name}: {line}")));
     }
 
-    /// Returns the lines that a reader of the results has to know. There are none without runs.
+    /// Returns lines about the health that a reader of the results has to know; none without runs.
     pub fn words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.departures > 0 {

@@ -1,15 +1,16 @@
-//! Marks of datagrams that come from sockets.
+//! Marks (exchange and transmission) of datagrams that come from sockets.
 
 use coapace_sim::{Mark, NodeId};
 
-/// The exchanges of each host that sends, counted by Message IDs. In the simulator a packet carries its mark; on the wire the
-/// exchange has to be read from the message. A retransmission with a new Message ID so counts as a new exchange here. That
-/// matters only for the drawn service times of servers.
+/// The last Message ID and mark of each host that sends. In the simulator a packet carries its mark; on the wire the
+/// exchange has to be read from the message. So a retransmission with a new Message ID counts as a new exchange here.
+/// That matters only for the drawn service times of servers.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<Option<(u16, Mark)>>);
 
 impl Marks {
-    /// Returns the mark of a datagram from this host.
+    /// Returns the mark of a datagram from this host. A Message ID that differs from the last one begins a new
+    /// exchange.
     pub(super) fn of(&mut self, from: NodeId, datagram: &[u8]) -> Mark {
         let &[_, _, high, low, ..] = datagram else { return Mark::default() };
         let message_id = u16::from_be_bytes([high, low]);
@@ -19,6 +20,7 @@ impl Marks {
         }
         let mark = match self.0[place] {
             None => Mark::default(),
+            // A copy of a message has its Message ID (RFC 7252 §4.2), so it is the next transmission of the same exchange.
             Some((last, mark)) if last == message_id => {
                 Mark { transmission: mark.transmission.saturating_add(1), ..mark }
             }
@@ -34,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_another_transmission_of_the_exchange_and_another_message_id_is_another_exchange() {
+    fn live_runs_count_copies_as_transmissions_and_new_message_ids_as_exchanges() {
         let mut marks = Marks::default();
         let mut of = |node, message_id| {
             let Mark { exchange, transmission } = marks.of(NodeId(node), &[0x40, 1, 0, message_id]);

@@ -1,4 +1,4 @@
-//! The way between the clients and their server.
+//! The emulated network between the clients and their server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -17,11 +17,12 @@ impl EmulatedNetwork {
     /// Opens the network of a scenario in front of a server.
     pub(super) fn open(scenario: &Scenario, seed: u64, server: SocketAddr) -> Result<Self, LiveError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        // Each client is one source, so none loses its slot during the run.
         let emulation = Emulation::new(scenario, seed).sources(scenario.clients.count as usize);
         Ok(Self { relay: emulation.relay(listen, server, ())? })
     }
 
-    /// Returns the address at which clients reach the server.
+    /// Returns the address at which clients reach the server through the network.
     pub(super) fn entrance(&self) -> SocketAddr {
         self.relay.local_addr()
     }
@@ -31,7 +32,7 @@ impl EmulatedNetwork {
         self.relay.has_ended()
     }
 
-    /// Returns how many packets were dropped, and how many a link lost, at most a tenth of a second ago.
+    /// Returns the number of packets dropped and the number lost on links. Both are at most a tenth of a second old.
     pub(super) fn counts(&self) -> (u64, u64) {
         let figures = self.relay.figures();
         (figures.dropped, figures.lost)

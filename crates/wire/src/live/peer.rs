@@ -13,22 +13,23 @@ use super::LiveError;
 use crate::client_command::ClientCommand;
 use crate::program::{Program, Readiness, here, shell};
 
-/// The time that a server has to answer after its start.
+/// The time within which a server must answer after its start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time between two copies of a question.
+/// The time after which an unanswered request is repeated, before the run.
 const REPEAT: Duration = Duration::from_millis(200);
 
-/// The number of reads after which a resource must have the right length: as it is, written as long as ours, and written shorter.
+/// The most times that a resource is read to check the length of the answer: unchanged, after a payload as long as ours
+/// was written, and after a shorter one.
 const ATTEMPTS: u32 = 3;
 
-/// The place of the port in a command line.
+/// The placeholder for the port in a command line.
 const PORT: &str = "{port}";
 
-/// The place of the URI in the command line of a client.
+/// The placeholder for the URI in the command line of a client.
 const URI: &str = "{uri}";
 
-/// The place of the address in a command line.
+/// The placeholder for the address in a command line.
 const ADDRESS: &str = "{address}";
 
 /// The most clients of another stack. Each is a process.
@@ -47,7 +48,7 @@ impl PeerCommand {
     /// address: 127.0.0.1, or over TCP an address in a network namespace.
     ///
     /// # Errors
-    /// Returns one line if the command names no program or has no place for the port.
+    /// Returns one line if the command names no program or has no placeholder for the port.
     pub fn parse(command: &str) -> Result<Self, String> {
         let Some(program) = command.split_whitespace().next().filter(|_| command.contains(PORT)) else {
             return Err(format!(
@@ -57,11 +58,12 @@ impl PeerCommand {
         Ok(Self { command: command.to_owned(), name: base_name(program), is_client: false })
     }
 
-    /// Reads a command line for a shell that makes one request, or several one after the other. `{uri}` is replaced by the URI to
-    /// ask for, and `{host}`, `{port}` and `{path}` by its parts. A run starts the command again until all requests are made.
+    /// Reads a command line for a shell that makes one request, or several one after the other. `{uri}` is replaced by the URI
+    /// to request, and `{host}`, `{port}` and `{path}` by its parts. A run starts the command again until all requests are
+    /// made.
     ///
     /// # Errors
-    /// Returns one line if the command names no program or has no place for the URI.
+    /// Returns one line if the command names no program or has no placeholder for the URI.
     pub fn parse_client(command: &str) -> Result<Self, String> {
         let has_place = command.contains(URI) || command.contains(PORT);
         let Some(program) = command.split_whitespace().next().filter(|_| has_place) else {
@@ -73,13 +75,13 @@ impl PeerCommand {
         Ok(Self { command: command.to_owned(), name: base_name(program), is_client: true })
     }
 
-    /// Returns whether it is a client.
+    /// Returns whether the command starts a client.
     pub(super) fn is_client(&self) -> bool {
         self.is_client
     }
 
-    /// Checks that the other stack can run a scenario. A server can run every scenario without a transfer. A client has a mechanism
-    /// and habits of its own, which no scenario changes.
+    /// Checks that the other stack can run a scenario. A server can run every scenario without a transfer. A client can
+    /// run only scenarios that do not ask for what its own behaviour fixes, such as waits between requests.
     ///
     /// # Errors
     /// Returns one line that says what the other stack cannot do.
@@ -88,23 +90,25 @@ impl PeerCommand {
         let is_single = matches!(&contender.kind, ContenderKind::Udp(mix) if mix.parts().len() == 1);
         if workload.kind == WorkloadKind::Transfer {
             return Err(format!(
-                "{} has a transfer, which other stacks make with coapace emulate",
+                "live runs of other stacks cannot make the transfer of {}: run its programs with coapace emulate",
                 scenario.name
             ));
         }
+        // A client is a process that asks as fast as it can, so everything else that a scenario may want is refused.
         let cannot = if !self.is_client {
             return Ok(());
         } else if !is_single {
             "run over TCP or beside other clients: name one mechanism at a time"
         } else if workload.kind != WorkloadKind::Continuous || workload.exchanges.is_none() {
-            "do more than a number of requests one after the other: take the workload continuous with exchanges"
+            "do more than a number of requests one after the other: set workload.kind=continuous and workload.exchanges"
         } else if [workload.think_time, workload.interval, clients.start_spread] != [Span::ZERO; 3] {
             "wait: set workload.think_time, workload.interval and clients.start_spread to 0 s"
         } else if server.response != Answering::Piggybacked {
+            // Answers are matched by Message ID, and a separate response has one of its own (RFC 7252 §5.2.2).
             "be measured with separate responses: set server.response=piggybacked"
         } else if clients.count > MOST_PROCESSES {
             return Err(format!(
-                "a client of another stack is a process, and there are at most {MOST_PROCESSES}"
+                "each client of another stack is a process, and a run may have at most {MOST_PROCESSES}"
             ));
         } else {
             return Ok(());
@@ -112,8 +116,9 @@ impl PeerCommand {
         Err(format!("clients of {} cannot {cannot}", self.name))
     }
 
-    /// Starts a client that asks an address for a path.
+    /// Starts a client that sends requests for `path` to `address`.
     pub(super) fn start_client(&self, address: SocketAddr, path: &str) -> Result<Program, LiveError> {
+        // The placeholders are replaced inside the shell's line, so that the line may have quotes and pipes.
         let words = ["sh".to_owned(), "-c".to_owned(), self.command.clone()];
         let command =
             ClientCommand::new(words.to_vec()).ok_or_else(|| self.vain("it has no place for the URI"))?;
@@ -121,8 +126,8 @@ impl PeerCommand {
     }
 
     /// Returns the error of a client that ended without a request, with the last line that it wrote.
-    pub(super) fn vain(&self, told: &str) -> LiveError {
-        LiveError::Peer(format!("`{}` ends without a request: {told}", self.command))
+    pub(super) fn vain(&self, message: &str) -> LiveError {
+        LiveError::Peer(format!("`{}` ends without a request: {message}", self.command))
     }
 
     /// Returns the name of the program.
@@ -130,15 +135,15 @@ impl PeerCommand {
         &self.name
     }
 
-    /// Returns the line of the shell that starts the server at an address.
+    /// Returns the shell's command line that starts the server at an address.
     pub(super) fn line(&self, at: SocketAddr) -> String {
         let placed = self.command.replace(PORT, &at.port().to_string());
         placed.replace(ADDRESS, &at.ip().to_string())
     }
 
     /// Returns the error of a server that has ended with this exit code, with the last line that it wrote.
-    pub(super) fn ended(&self, code: u8, told: &str) -> LiveError {
-        LiveError::Peer(format!("`{}` ended at once, with exit code {code}: {told}", self.command))
+    pub(super) fn ended(&self, code: u8, message: &str) -> LiveError {
+        LiveError::Peer(format!("`{}` ended at once, with exit code {code}: {message}", self.command))
     }
 
     /// Returns the error of a server that does not answer at an address.
@@ -149,7 +154,8 @@ impl PeerCommand {
         ))
     }
 
-    /// Returns the error of a server whose answer does not have the wanted length. `has` is `None` without an answer 2.05.
+    /// Returns the error of a server whose answer does not have the `wanted` length. `has` is the length of its answer;
+    /// `None` if it answered with another code than 2.05.
     pub(super) fn misfit(&self, scenario: &Scenario, has: Option<usize>, wanted: usize) -> LiveError {
         let has = has.map_or_else(|| "no answer 2.05".to_owned(), |has| format!("an answer of {has} bytes"));
         LiveError::Peer(format!(
@@ -159,7 +165,7 @@ impl PeerCommand {
         ))
     }
 
-    /// Starts the server, and makes its answers as long as the scenario's.
+    /// Starts the server, and makes its answers as long as our server's answers.
     pub(super) fn start(&self, scenario: &Scenario) -> Result<StartedServer, LiveError> {
         // Another program may take the free port first; then the server ends with an error.
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
@@ -167,8 +173,9 @@ impl PeerCommand {
         let started = Program::silent(shell(self.line(address)), here);
         let mut program = started.map_err(LiveError::io("start a shell for the peer"))?;
         let mut dialogue = Dialogue::with(address)?;
+        // UDP has no connections. So only the answer to a ping (RFC 7252 §4.3) shows that the server listens.
         let answers = || Ok(dialogue.is_answered());
-        match program.wait_until(PATIENCE, answers).map_err(LiveError::io("look after the peer"))? {
+        match program.wait_until(PATIENCE, answers).map_err(LiveError::io("wait for the peer"))? {
             Readiness::Ready => {}
             Readiness::Ended(code) => return Err(self.ended(code, &program.last_words())),
             Readiness::Late => return Err(self.silent(address)),
@@ -182,9 +189,9 @@ fn base_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// Makes the answer to a GET `wanted` bytes long: writes the resource with PUT and reads it again, at most [`ATTEMPTS`] times in
-/// all. `ask` sends a request and returns the code and the length of the answer. Returns the last length, or `None` if the last
-/// answer was not 2.05.
+/// Makes the answer to a GET `wanted` bytes long: reads the resource, and writes it with PUT until the length is right,
+/// for at most [`ATTEMPTS`] reads. `ask` sends a request and returns the code and the length of the answer. Returns the
+/// last length, or `None` if the last answer was not 2.05.
 pub(super) fn fit(
     scenario: &Scenario,
     wanted: usize,
@@ -209,7 +216,7 @@ pub(super) fn fit(
     None
 }
 
-/// A server that runs. It ends when this is dropped.
+/// A server that runs. It ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct StartedServer {
     _program: Program,
@@ -217,13 +224,13 @@ pub(super) struct StartedServer {
 }
 
 impl StartedServer {
-    /// Returns the address at which it listens.
+    /// Returns the address at which the server listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Requests to the server before the run, past the emulated network.
+/// A socket for requests to the server before the run, which bypass the emulated network.
 struct Dialogue {
     socket: UdpSocket,
     message_id: u16,
@@ -248,6 +255,7 @@ impl Dialogue {
 
     /// Makes the answer to the request of the scenario as long as our server's.
     fn fit(&mut self, scenario: &Scenario, peer: &PeerCommand) -> Result<(), LiveError> {
+        // 4 bytes are the header of CoAP (RFC 7252 §3). The requests here have no token.
         let wanted = 4 + response(scenario).len();
         let has = fit(scenario, wanted, |code, tail| {
             let answer = self.ask(code, tail)?;
@@ -257,19 +265,20 @@ impl Dialogue {
         if has == Some(wanted) { Ok(()) } else { Err(peer.misfit(scenario, has, wanted)) }
     }
 
-    /// Sends a request until it is answered.
+    /// Sends a request up to ten times, until it is answered; `None` if it is not.
     fn ask(&mut self, code: Code, tail: &[u8]) -> Option<Vec<u8>> {
         self.message_id += 1;
         let message = Message { code, tail, ..Message::empty(Kind::Confirmable, self.message_id) };
         (0..10).find_map(|_| self.ask_once(&message))
     }
 
-    /// Sends a message once. Returns the answer with its Message ID, if it comes in time.
+    /// Sends a message once. Returns the answer with the same Message ID; `None` if none arrives within [`REPEAT`].
     fn ask_once(&mut self, message: &Message<'_>) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         message.write(&mut bytes);
         self.socket.send(&bytes).ok()?;
         let mut answer = vec![0; 65_536];
+        // The answer to an earlier copy may come first, and would otherwise be taken for this one.
         let until = Instant::now() + REPEAT;
         while Instant::now() < until {
             let length = self.socket.recv(&mut answer).ok()?;
@@ -288,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_is_a_command_with_a_place_for_its_port() {
+    fn a_server_command_needs_a_placeholder_for_its_port() {
         assert_eq!(PeerCommand::parse("/usr/bin/server -p {port}").unwrap().name(), "server");
         assert!(PeerCommand::parse("server -p 5683").unwrap_err().contains("{port}"));
         assert!(PeerCommand::parse("").is_err());
@@ -298,18 +307,18 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_another_stack_says_what_it_cannot() {
+    fn an_unsupported_workload_for_clients_of_another_stack_is_refused_with_a_reason() {
         let client = PeerCommand::parse_client("ask {uri}").unwrap();
-        let told = |settings: &[(&str, &str)], name: &str| {
+        let message = |settings: &[(&str, &str)], name: &str| {
             let settings: Vec<_> =
                 settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
             let scenario = Scenario::load("nb-iot", &settings).unwrap();
             client.fits(&scenario, &Contender::parse(name).unwrap()).err().unwrap_or_default()
         };
-        assert_eq!(told(&[], "default"), "");
-        assert!(told(&[("workload.kind", "random")], "default").contains("one after the other"));
-        assert!(told(&[], "default+cocoa").contains("one mechanism at a time"));
-        assert!(told(&[("workload.think_time", "1 s")], "default").contains("think_time"));
-        assert!(told(&[("clients", "501")], "default").contains("at most 500"));
+        assert_eq!(message(&[], "default"), "");
+        assert!(message(&[("workload.kind", "random")], "default").contains("one after the other"));
+        assert!(message(&[], "default+cocoa").contains("one mechanism at a time"));
+        assert!(message(&[("workload.think_time", "1 s")], "default").contains("think_time"));
+        assert!(message(&[("clients", "501")], "default").contains("at most 500"));
     }
 }

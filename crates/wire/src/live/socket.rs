@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use super::LiveError;
 
-/// The room for datagrams that a socket has received, in bytes, as far as the system allows.
+/// The size of a socket's receive buffer in bytes. The system may grant less.
 const RECEIVE_BYTES: usize = 1 << 20;
 
 /// Opens a socket on the loopback interface.

@@ -1,12 +1,12 @@
-//! The hosts behind the addresses that a server hears.
+//! The numbers of clients, by the addresses from which a server receives their datagrams.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use coapace_sim::NodeId;
 
-/// The addresses of a server's clients and the numbers they have here. A client keeps its number for the run. Addresses are
-/// numbered as they come. The number does not identify the client, because the relay in between has ports of its own.
+/// Numbers for the addresses of a server's clients. A client keeps its number for the run. Addresses are numbered as
+/// they first appear, so the number does not say which client it is: the relay in between has ports of its own.
 #[derive(Debug)]
 pub(super) struct ClientNumbers {
     first: u32,
@@ -35,7 +35,7 @@ impl ClientNumbers {
         })
     }
 
-    /// Returns the address of a number.
+    /// Returns the address with a number; `None` if no client has this number yet.
     pub(super) fn address(&self, number: NodeId) -> Option<SocketAddr> {
         self.addresses.get(number.0.checked_sub(self.first)? as usize).copied()
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_keeps_its_number_and_a_full_table_takes_no_other() {
+    fn an_address_keeps_its_client_number_and_a_full_table_refuses_others() {
         let mut sources = ClientNumbers::new(2, 2);
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         assert_eq!([9, 8, 9].map(|port| sources.number(address(port))), [2, 3, 2].map(|it| Some(NodeId(it))));

@@ -28,13 +28,13 @@ use client::{ClientReport, Course};
 use segments::Segments;
 use server::TcpService;
 
-/// The longest wait between two looks at an interruption.
+/// The longest wait before the next check for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The memory of the stack of a client's thread, in bytes.
 const STACK: usize = 128 * 1024;
 
-/// The connections of a client that the server accepts at most.
+/// The most connections that the server accepts for each client.
 const CONNECTIONS: u64 = 1_000;
 
 /// Makes a run over TCP.
@@ -50,6 +50,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         stops: AtomicBool::new(false),
         answered: AtomicU64::new(0),
     });
+    // Some settings hold only for sockets that are made later, so they come before any socket.
     inside(tunnel.server(), sysctl::set)?;
     // The program of another stack ends when the run does.
     let _other = live.peer.map(|peer| peer::start(peer, tunnel.server(), at, scenario)).transpose()?;
@@ -66,14 +67,17 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         stops: AtomicBool::new(false),
     });
     inside(tunnel.clients(), sysctl::set)?;
+    // There are at most MOST_CLIENTS plans, which is less than u16::MAX, so each gets an address.
     let addresses = (1..=u16::MAX).map(|number| tunnel.client_address(number));
     let plans: Vec<_> = addresses.zip(plans).collect();
     let running = course.clone();
     let reports = inside(tunnel.clients(), move || start(plans, &running))?;
     let collected = collect(live, &course, window.map(|(_, end)| end), &reports);
+    // Nothing else ends the threads, so they are stopped before an error of the clients is returned.
     service.stops.store(true, Ordering::Relaxed);
     course.stops.store(true, Ordering::Relaxed);
     let (reports, ended_at) = collected?;
+    // The kernel forgets the counters with the namespaces, so they are read before the tunnel ends.
     let counters = [tunnel.clients(), tunnel.server()];
     let counters = counters.map(|side| inside(side, || Ok(Segments::here())));
     let [ours, theirs] = counters;
@@ -83,7 +87,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         seed,
         exchanges: reports.iter().map(|report| report.completed).collect(),
         retransmissions: counters.iter().map(|counter| counter.retransmitted).sum(),
-        unnecessary: counters.iter().map(|counter| counter.duplicate).sum(),
+        spurious: counters.iter().map(|counter| counter.duplicate).sum(),
         responses_sent: service.answered.load(Ordering::Relaxed),
         drops: network.dropped,
         losses: network.lost,
@@ -98,6 +102,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         result.fct_s = reports.iter().map(fct_s).collect();
     }
     completed(scenario, contender, window, ended_at, &mut result);
+    // The timers are the kernel's, and nothing shows how late they fire.
     Ok((result, Health::of(Lateness::default(), network)))
 }
 
@@ -109,8 +114,8 @@ fn inside<R: Send + 'static>(
     side.run(job).and_then(|done| done).map_err(LiveError::io("run TCP in a network namespace"))
 }
 
-/// Starts the clients, each on a thread of its own and with an address of its own. Returns the receiver of their reports, each
-/// with the client's place.
+/// Starts the clients, each with a thread and an address of its own. Returns the receiver of their reports, each with
+/// the client's index.
 fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Receiver<(usize, ClientReport)>> {
     let (sender, reports) = channel();
     for (place, (address, plan)) in plans.into_iter().enumerate() {
@@ -124,7 +129,8 @@ fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Rece
     Ok(reports)
 }
 
-/// Waits for the reports of all clients, which it stops at `end`. Returns the reports and the moment after the last.
+/// Waits for the reports of all clients, and stops the clients at `end`, if given. Returns the reports and the time of
+/// the last.
 fn collect(
     live: &Live<'_>,
     course: &Course,
@@ -135,6 +141,7 @@ fn collect(
     loop {
         match coming.recv_timeout(PATIENCE) {
             Ok((place, report)) => reports[place] = report,
+            // The last client has dropped its sender.
             Err(RecvTimeoutError::Disconnected) => return Ok((reports, course.clock.now())),
             Err(RecvTimeoutError::Timeout) => {}
         }

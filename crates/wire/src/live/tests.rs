@@ -41,7 +41,7 @@ fn live<'a>(
 }
 
 #[test]
-fn every_client_has_all_its_exchanges_over_real_sockets_and_counts_them_like_a_simulated_one() {
+fn a_live_run_completes_and_counts_all_exchanges_like_a_simulated_one() {
     let scenario = scenario(&[("workload.exchanges", "5")]);
     for label in ["default", "fasor-token", "cocoa+ebb"] {
         let contender = contender(label);
@@ -57,7 +57,7 @@ fn every_client_has_all_its_exchanges_over_real_sockets_and_counts_them_like_a_s
 }
 
 #[test]
-fn a_workload_with_a_duration_ends_in_its_time_and_leaves_the_warm_up_out() {
+fn a_live_run_with_a_duration_ends_in_time_and_leaves_out_the_warm_up() {
     let settings =
         [("workload.duration", "300 ms"), ("workload.warm_up", "100 ms"), ("workload.exchanges", "none")];
     let (scenario, contender) = (scenario(&settings), contender("default"));
@@ -66,7 +66,7 @@ fn a_workload_with_a_duration_ends_in_its_time_and_leaves_the_warm_up_out() {
 }
 
 #[test]
-fn a_transfer_takes_as_long_as_in_the_simulator_in_both_directions() {
+fn a_live_transfer_takes_as_long_as_in_the_simulator_in_both_directions() {
     for (direction, protocol) in [("down", "block"), ("up", "q-block")] {
         let set = [("bytes", "40_000"), ("direction", direction), ("protocol", protocol)];
         let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -83,7 +83,7 @@ fn a_transfer_takes_as_long_as_in_the_simulator_in_both_directions() {
 }
 
 #[test]
-fn a_run_ends_when_it_is_interrupted_or_takes_too_long() {
+fn a_live_run_ends_when_interrupted_or_after_its_time_limit() {
     let (scenario, contender) = (scenario(&[]), contender("default"));
     let stopped = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(true))).unwrap_err();
     assert!(matches!(stopped, LiveError::Stopped), "{stopped}");

@@ -15,20 +15,20 @@ use socket2::{Domain, Socket, Type};
 use super::talk::ConnectionEndpoint;
 use crate::emulation::waiting::EmulationClock;
 
-/// The number of connections in a row that fail without an exchange, after which a client gives up.
+/// A client gives up after this many connections in a row that failed before an exchange was complete.
 const MAX_FAILURES: u32 = 8;
 
-/// The longest sleep, so that an interruption is seen.
+/// The longest sleep before the next check for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The observations of a client.
+/// The measurements of a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClientReport {
-    /// The moment at which the first request was written.
+    /// The time at which the first request was written.
     pub(super) first_request: Option<Time>,
-    /// The moment at which the last response was read, if there was one to every request.
+    /// The time at which the last response was read; `None` if a request has no response.
     pub(super) finished: Option<Time>,
-    /// The exchanges with a response after the warm-up.
+    /// The number of exchanges that were completed after the warm-up.
     pub(super) completed: u32,
 }
 
@@ -49,14 +49,15 @@ impl Course {
         self.stops.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until a moment of the run, or until all clients end.
+    /// Sleeps until a given time of the run, or until all clients end.
     fn sleep_until(&self, moment: Time) {
         while !self.stops() && self.clock.now() < moment {
+            // Nothing wakes a thread that sleeps, so it looks for an interruption now and then.
             thread::sleep(Duration::from_nanos((moment - self.clock.now()).as_nanos()).min(PATIENCE));
         }
     }
 
-    /// Works through a plan from an address.
+    /// Executes a client's plan, with connections from the address `from`. Returns the client's measurements.
     pub(super) fn run(&self, from: IpAddr, plan: &TcpPlan) -> ClientReport {
         let mut report = ClientReport::default();
         let mut failures = 0;
@@ -67,6 +68,7 @@ impl Course {
                 let before = left;
                 // The rest of a batch whose connection fails goes over a new one.
                 let ended = self.batch(from, plan, &mut left, &mut report);
+                // Only connections in a row without any exchange count: a server that lost one connection may still answer.
                 failures = if left < before { 0 } else { failures + u32::from(ended.is_err()) };
                 if self.stops() || failures >= MAX_FAILURES {
                     return report;
@@ -77,7 +79,8 @@ impl Course {
         report
     }
 
-    /// Makes the exchanges that are `left` of a batch over a connection of its own.
+    /// Makes the remaining `left` exchanges of a batch over a new connection. Subtracts each completed exchange from
+    /// `left`.
     fn batch(
         &self,
         from: IpAddr,
@@ -86,9 +89,11 @@ impl Course {
         report: &mut ClientReport,
     ) -> io::Result<()> {
         let socket = Socket::new(Domain::for_address(self.server), Type::STREAM, None)?;
+        // All addresses of the clients' network are local here. Each client has its own, as behind a real link.
         socket.bind(&SocketAddr::new(from, 0).into())?;
         socket.connect(&self.server.into())?;
         let mut talk = ConnectionEndpoint::begin(socket.into(), self.nagle)?;
+        // A client need not wait for the server's CSM (RFC 8323 §5.3). This one does, as the simulated one does.
         while !talk.is_greeted && !self.stops() {
             talk.read(|_, _| {})?;
         }
@@ -104,6 +109,7 @@ impl Course {
             }
             if is_answered {
                 *left -= 1;
+                // Exchanges of the warm-up are made and not counted.
                 report.completed += u32::from(self.clock.now() >= self.measured_from);
             }
         }

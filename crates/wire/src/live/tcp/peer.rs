@@ -16,10 +16,11 @@ use crate::live::peer::fit;
 use crate::live::{LiveError, PeerCommand};
 use crate::program::{Program, Readiness, shell};
 
-/// The time that a server has to answer after its start, and for each answer.
+/// The longest wait for a server to listen after its start, and for the answer to each request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts a server in a namespace, and makes its answers as long as the scenario's. It ends when the returned program is dropped.
+/// Starts a server of another stack in a namespace, and makes its answers as long as our server's answers. The server
+/// ends when the returned program is dropped.
 pub(super) fn start(
     peer: &PeerCommand,
     side: &NetworkNamespace,
@@ -29,11 +30,12 @@ pub(super) fn start(
     let started = Program::silent(shell(peer.line(at)), |command| side.start(command));
     let mut program = started.map_err(LiveError::io("start the peer"))?;
     let mut connected = None;
+    // A connection shows that the server listens. It is kept for the questions below.
     let connects = || {
         connected = side.run(move || TcpStream::connect(at).ok())?;
         Ok(connected.is_some())
     };
-    let readiness = program.wait_until(PATIENCE, connects).map_err(LiveError::io("look after the peer"))?;
+    let readiness = program.wait_until(PATIENCE, connects).map_err(LiveError::io("wait for the peer"))?;
     let Some(stream) = connected else {
         return Err(match readiness {
             Readiness::Ended(code) => peer.ended(code, &program.last_words()),
@@ -52,6 +54,7 @@ pub(super) fn start(
 
 /// Sends a request. Returns the code of the answer, and the length of its options and payload.
 fn ask(talk: &mut ConnectionEndpoint, code: Code, tail: &[u8]) -> io::Result<(Code, usize)> {
+    // One request is open at a time, so its answer needs no token to be recognised.
     talk.send(&StreamMessage { code, token: Token::EMPTY, tail })?;
     let until = Instant::now() + PATIENCE;
     let mut answer = None;

@@ -27,6 +27,7 @@ impl Segments {
 fn counter(text: &str, group: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter(|line| line.starts_with(group));
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
+    // Kernels differ in the number and the order of counters, so the name decides.
     let place = names.split_whitespace().position(|it| it == name);
     place.and_then(|place| numbers.split_whitespace().nth(place)?.parse().ok()).unwrap_or(0)
 }
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_found_below_its_name() {
+    fn a_kernel_counter_is_found_below_its_name() {
         let text = "Ip: A B\nIp: 1 2\nTcp: A RetransSegs C\nTcp: -1 17 3\n";
         assert_eq!((counter(text, "Tcp:", "RetransSegs"), counter(text, "Tcp:", "B")), (17, 0));
         assert_eq!(counter("", "Tcp:", "A"), 0);

@@ -13,19 +13,19 @@ use coapace_proto::stream::StreamMessage;
 use super::talk::ConnectionEndpoint;
 use crate::emulation::waiting::EventWaiter;
 
-/// The longest wait for a connection between two looks at an interruption.
+/// The longest wait for a connection before the next check for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The memory of a thread's stack, in bytes.
 const STACK: usize = 128 * 1024;
 
-/// The settings and counters that all connections of a server share.
+/// The settings and the counters that all connections of a server share.
 #[derive(Debug)]
 pub(super) struct TcpService {
     /// The options and the payload of the response.
     pub(super) response: Vec<u8>,
     pub(super) nagle: bool,
-    /// The number of connections that are accepted in all.
+    /// The most connections that are accepted in the whole run.
     pub(super) most: u64,
     /// Ends the server when it becomes true.
     pub(super) stops: AtomicBool,
@@ -34,11 +34,11 @@ pub(super) struct TcpService {
 }
 
 impl TcpService {
-    /// Listens at an address, and answers on threads of its own until it is stopped. The threads are in the network namespace of
-    /// the caller.
+    /// Listens at an address, and answers on threads of its own until `stops` becomes true. The threads are in the
+    /// network namespace of the caller. Returns the address with its port.
     ///
     /// # Errors
-    /// The errors of the socket.
+    /// Errors of the socket.
     pub(super) fn start(self: &Arc<Self>, at: SocketAddr) -> io::Result<SocketAddr> {
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
@@ -58,6 +58,7 @@ impl TcpService {
         let mut accepted = 0;
         while !self.stops() && accepted < self.most {
             waiting.wait(PATIENCE, &mut ready)?;
+            // epoll reports the listener once for several connections.
             while let Ok((stream, _)) = listener.accept() {
                 accepted += 1;
                 let service = self.clone();
@@ -70,6 +71,7 @@ impl TcpService {
 
     /// Answers the requests of a connection until it ends.
     fn answer(&self, stream: TcpStream) -> io::Result<()> {
+        // `ConnectionEndpoint::read` waits with a timeout, which needs a blocking socket.
         stream.set_nonblocking(false)?;
         let mut talk = ConnectionEndpoint::begin(stream, self.nagle)?;
         while !self.stops() {

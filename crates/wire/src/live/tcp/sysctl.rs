@@ -3,8 +3,9 @@
 use std::fs;
 use std::io;
 
-/// The settings, in `/proc/sys/net/ipv4`. Reno without selective acknowledgements, F-RTO, tail loss probes, RACK, timestamps and
-/// ECN; SYNs are repeated with doubled timeouts from the first on; nothing is remembered from one connection to the next.
+/// The settings in `/proc/sys/net/ipv4`. They choose Reno, and switch off selective acknowledgements, F-RTO, tail loss
+/// probes, RACK, timestamps and ECN. The timeout of a SYN doubles from the first repetition on, and no connection
+/// learns from an earlier one.
 const SETTINGS: [(&str, &str); 9] = [
     ("tcp_congestion_control", "reno"),
     ("tcp_sack", "0"),
@@ -17,11 +18,11 @@ const SETTINGS: [(&str, &str); 9] = [
     ("tcp_syn_linear_timeouts", "0"),
 ];
 
-/// Makes the settings in the network namespace of the calling thread. A kernel without a setting does not have the feature that
-/// it switches off.
+/// Applies the settings in the network namespace of the calling thread. A kernel that lacks a setting also lacks the
+/// feature that the setting switches off.
 ///
 /// # Errors
-/// The errors of the files. A missing file is not an error.
+/// Errors of the files. A missing file is not an error.
 pub(super) fn set() -> io::Result<()> {
     for (name, value) in SETTINGS {
         match fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use coapace_proto::Token;
 use coapace_proto::stream::{BASE_MAX_MESSAGE_SIZE, Decoder, Signal, StreamMessage};
 
-/// The longest wait for bytes between two looks at an interruption.
+/// The longest wait for bytes before the next check for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// One end of a connection.
@@ -15,15 +15,16 @@ pub(super) struct ConnectionEndpoint {
     stream: TcpStream,
     decoder: Decoder,
     input: Vec<u8>,
-    /// The bytes of `input` that are not read.
+    /// The range of `input` that is received but not decoded yet.
     unread: std::ops::Range<usize>,
     output: Vec<u8>,
-    /// Whether the peer's CSM has come.
+    /// Whether the peer's CSM has arrived.
     pub(super) is_greeted: bool,
 }
 
 impl ConnectionEndpoint {
-    /// Takes a connection and sends the CSM. Without Nagle's algorithm, short segments are not held back.
+    /// Takes over a connection and sends the CSM. Without `nagle`, short segments are not held back by Nagle's
+    /// algorithm.
     pub(super) fn begin(stream: TcpStream, nagle: bool) -> io::Result<Self> {
         stream.set_nodelay(!nagle)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -57,7 +58,7 @@ impl ConnectionEndpoint {
     /// answer. Handles signals itself.
     ///
     /// # Errors
-    /// The errors of the connection, and its end.
+    /// Errors of the connection, and its end.
     pub(super) fn read(&mut self, mut take: impl FnMut(&StreamMessage<'_>, &mut Vec<u8>)) -> io::Result<()> {
         if self.unread.is_empty() {
             match self.stream.read(&mut self.input) {
@@ -75,6 +76,7 @@ impl ConnectionEndpoint {
                 Err(error) => return Err(error),
             }
         }
+        // A segment may end within a message. The decoder keeps that part until the rest comes.
         while !self.unread.is_empty() {
             let broken = |_| io::Error::from(io::ErrorKind::InvalidData);
             let (used, message) = self.decoder.read(&self.input[self.unread.clone()]).map_err(broken)?;
@@ -83,10 +85,12 @@ impl ConnectionEndpoint {
             match Signal::read(&message).map_err(broken)? {
                 None => take(&message, &mut self.output),
                 Some(Signal::Csm { .. }) => self.is_greeted = true,
+                // The Pong has the token of its Ping (RFC 8323 §5.4).
                 Some(Signal::Ping { custody }) => {
                     Signal::Pong { custody }.write(message.token, &mut self.output);
                 }
                 Some(Signal::Pong { .. }) => {}
+                // The peer is about to close the connection (RFC 8323 §5.5, §5.6).
                 Some(Signal::Release | Signal::Abort { .. }) => {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
