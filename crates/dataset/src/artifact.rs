@@ -1,9 +1,9 @@
-//! Artefacts: a folder with the scenarios, the results and the hashes of an experiment, so that a reviewer can repeat it.
+//! Artefacts: a folder with the scenarios, results and hashes of an experiment, so that a reviewer can repeat it.
 //!
-//! A [`Folder`] takes the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a repetition
-//! reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of these comes last, so a
-//! folder without it is not whole. [`verify`] compares every file with its hash. [`Manifest::differing_runs`], [`differing_values`]
-//! and [`differing_files`] compare the artefact with a repetition.
+//! A [`Folder`] receives the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a
+//! repetition reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of these is
+//! written last, so a folder without it is incomplete. [`verify`] compares every file with its hash.
+//! [`Manifest::differing_runs`], [`differing_values`] and [`differing_files`] compare the artefact with a repetition.
 
 mod differences;
 mod folder;
@@ -18,11 +18,11 @@ pub use sums::{Damage, DifferingFile, differing_files, verify};
 
 pub use crate::results::rows;
 
-/// The file that a repetition reads.
+/// The file name of the manifest, which a repetition reads.
 pub const MANIFEST: &str = "manifest.json";
 
-/// The file that describes the artefact as RO-Crate 1.1 demands.
+/// The file name of the description required by RO-Crate 1.1.
 pub const METADATA: &str = "ro-crate-metadata.json";
 
-/// The file with the SHA-256 of every other file.
+/// The file name of the list with the SHA-256 of every other file.
 pub const SUMS: &str = "SHA256SUMS";

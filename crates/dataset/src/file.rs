@@ -16,10 +16,11 @@ use crate::Table;
 /// Writes a table as a Parquet file. Equal tables give equal bytes.
 ///
 /// # Errors
-/// Fails as `out` does.
+/// Errors of `out`.
 pub fn write_parquet(table: &Table, out: impl Write + Send) -> io::Result<()> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
+        // The default names the parquet crate instead of the program that made the rows.
         .set_created_by(format!("coapace {}", env!("CARGO_PKG_VERSION")))
         .build();
     let batch = table.batch();
@@ -28,20 +29,20 @@ pub fn write_parquet(table: &Table, out: impl Write + Send) -> io::Result<()> {
     writer.close().map(drop).map_err(broken)
 }
 
-/// Reads a Parquet file.
+/// Reads a Parquet file, whose rows may be divided over several tables.
 ///
 /// # Errors
-/// Fails as the file does, or if it is not a whole Parquet file.
+/// Errors of the file, or an incomplete Parquet file.
 pub fn read_parquet(path: &Path) -> io::Result<Vec<Table>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
     let batches: Result<Vec<RecordBatch>, _> = reader.build().map_err(broken)?.collect();
     Ok(batches.map_err(io::Error::other)?.into_iter().map(Table::from).collect())
 }
 
-/// Reads one column of texts of a Parquet file.
+/// Reads one text column of a Parquet file.
 ///
 /// # Errors
-/// Fails as the file does, or if it has no such column.
+/// Errors of the file, or a missing column.
 pub(crate) fn read_parquet_text(path: &Path, column: &str) -> io::Result<Vec<String>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
     let only = ProjectionMask::columns(reader.parquet_schema(), [column]);
@@ -51,20 +52,22 @@ pub(crate) fn read_parquet_text(path: &Path, column: &str) -> io::Result<Vec<Str
         let array =
             batch.column_by_name(column).and_then(|array| array.as_any().downcast_ref::<StringArray>());
         let Some(array) = array else { return Err(io::Error::other(format!("it has no column `{column}`"))) };
+        // Only keys are read like this, and every row has one. So the n-th text belongs to the n-th row.
         texts.extend(array.iter().flatten().map(str::to_owned));
     }
     Ok(texts)
 }
 
-/// Reads the rows of a Parquet file for which `is_wanted` is true.
+/// Reads those rows of a Parquet file for which `is_wanted` is true.
 ///
 /// # Errors
-/// Fails as the file does.
+/// Errors of the file.
 pub(crate) fn read_parquet_rows(path: &Path, is_wanted: &[bool]) -> io::Result<Table> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
     let rows =
         is_wanted.iter().map(|wanted| if *wanted { RowSelector::select(1) } else { RowSelector::skip(1) });
     let reader = reader.with_row_selection(RowSelection::from(rows.collect::<Vec<_>>()));
+    // One batch for all rows: the default is 1024 rows a batch, and only the first batch is taken.
     let mut batches = reader.with_batch_size(is_wanted.len()).build().map_err(broken)?;
     let batch = batches.next().ok_or_else(|| io::Error::other("it has no row"))?;
     batch.map(Table::from).map_err(io::Error::other)
@@ -72,6 +75,7 @@ pub(crate) fn read_parquet_rows(path: &Path, is_wanted: &[bool]) -> io::Result<T
 
 fn broken(error: ParquetError) -> io::Error {
     match error {
+        // The text of the wrapper begins with `External:`, which means nothing to a user.
         ParquetError::External(error) => io::Error::other(error),
         other => io::Error::other(other),
     }
@@ -83,7 +87,7 @@ mod tests {
     use crate::Values;
 
     #[test]
-    fn a_file_gives_back_the_table_and_a_cut_one_an_error() {
+    fn a_parquet_file_reads_back_as_its_table_and_a_truncated_one_is_an_error() {
         let table = Table::new(vec![
             ("name".to_owned(), Values::Text(vec![Some("a".to_owned()), None])),
             ("number".to_owned(), Values::Number(vec![None, Some(0.1)])),

@@ -14,28 +14,28 @@ use coapace_sim::{Record, Tap, Transport};
 
 use crate::Table;
 
-/// The events of one run.
+/// The packets and frames of one run.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    /// A row for each event, up to the limit. See [`frames()`] for the columns.
+    /// A row for each event, at most as many as the limit. See [`frames()`] for the columns.
     pub table: Table,
-    /// The number of all events.
+    /// The number of all events, even if the table has fewer rows.
     pub events: u64,
 }
 
 /// Runs `scenario` once, and returns the events of its packets and frames, at most the first `limit`:
 ///
-/// * `time_s`; the `event`, as in traces (`sent`, `queued`, `lost`, …; of frames in a mesh `frame sent`, `ack received`, …); the `hop`
-///   where it happened, as `up.NAME`, `down.NAME` or, of a frame, `node N`; empty for what happens at the ends
-/// * `from` and `to`, the numbers of the nodes of this hop; `source` and `destination`, the numbers of the packet's ends. They
-///   differ in frames of a mesh only. A frame to all nodes has no `to`
+/// * `time_s`; the `event`, as in traces (`sent`, `queued`, `lost`, …; of frames in a mesh `frame sent`, `ack received`, …);
+///   the `hop` where it happened, as `up.NAME`, `down.NAME` or, of a frame, `node N`; empty for what happens at the ends
+/// * `from` and `to`, the numbers of the nodes of this hop; `source` and `destination`, the numbers of the packet's
+///   ends. The two pairs differ only in frames of a mesh. A frame to all nodes has no `to`
 /// * `bytes` with headers, and `queue_bytes` of the hop after the event
 /// * `exchange`, counted by its client from 0, and `transmission`, 0 for the first
-/// * of a CoAP message over UDP, its `type` (`CON`, `NON`, `ACK`, `RST`), `code` (`GET`, `2.05 Content`), `message_id` and `token` in
-///   hexadecimal digits
+/// * of a CoAP message over UDP, its `type` (`CON`, `NON`, `ACK`, `RST`), `code` (`GET`, `2.05 Content`), `message_id` and
+///   `token` in hexadecimal digits
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn frames(
     scenario: &Scenario,
     contender: &Contender,
@@ -46,7 +46,7 @@ pub fn frames(
     run_tapped(scenario, contender, seed, Observe::Totals, tap).1.finish()
 }
 
-/// The columns so far.
+/// The columns that are being filled.
 #[derive(Debug, Default)]
 struct FrameColumns {
     hops: Vec<String>,
@@ -67,21 +67,23 @@ struct FrameColumns {
 }
 
 impl FrameColumns {
-    /// Counts an event. Returns whether it has a row.
+    /// Counts an event. Returns whether it gets a row, because the limit is not reached.
     fn count(&mut self) -> bool {
         self.events += 1;
         self.events <= self.limit as u64
     }
 
-    /// Appends the node of each end: from and to of the hop, source and destination of the packet.
+    /// Appends four numbers of nodes: `from` and `to` of the hop, `source` and `destination` of the packet.
     fn append_ends(&mut self, ends: [Option<u32>; 4]) {
         for (column, end) in self.ends.iter_mut().zip(ends) {
             column.append_option(end.map(i64::from));
         }
     }
 
-    /// Appends the header of a CoAP message, if there is one.
+    /// Appends the type, code, Message ID and token of the CoAP message in `bytes`; unknown values without such a
+    /// message.
     fn append_message(&mut self, bytes: Option<&[u8]>) {
+        // The columns stay empty for a payload that is not CoAP.
         let message = bytes.and_then(|bytes| Message::parse(bytes).ok());
         self.kind.append_option(message.map(|message| match message.kind {
             Kind::Confirmable => "CON",
@@ -127,15 +129,18 @@ impl FrameColumns {
 
 impl Tap for FrameColumns {
     fn record(&mut self, record: &Record<'_>) {
+        // Counted above the limit, too, so that the caller can say how many rows are missing.
         if !self.count() {
             return;
         }
         self.time.append_value(record.time.as_secs_f64());
         self.event.append_value(record.event.name());
         self.hop.append_option(record.hop.and_then(|hop| self.hops.get(usize::from(hop.0))));
+        // Hops have no nodes of their own: sender and receiver are the ends of the path.
         let [from, to] = [record.from, record.to].map(|node| Some(node.0));
         self.append_ends([from, to, from, to]);
         self.bytes.append_value(record.wire_bytes.into());
+        // The ends of a path have no queue, which differs from an empty one.
         let queued = record.hop.and(i64::try_from(record.queue_bytes).ok());
         self.queue_bytes.append_option(queued);
         self.exchange.append_value(record.mark.exchange.into());
@@ -159,7 +164,9 @@ impl Tap for FrameColumns {
         let destination = record.datagram.and_then(|datagram| datagram.dest).map(|node| node.0);
         self.append_ends([Some(frame.from.0), frame.to.map(|to| to.0), source, destination]);
         self.bytes.append_value(frame.bytes.into());
+        // Nodes of a mesh queue frames for the channel. A record of a frame does not have their bytes.
         self.queue_bytes.append_null();
+        // Frames of RPL carry no exchange, so these columns are empty.
         let message = record.datagram.and_then(|datagram| match datagram.content {
             Content::Udp(bytes) => Some(bytes),
             Content::Icmpv6(_) => None,
@@ -193,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_that_was_sent_has_a_row_with_its_header() {
+    fn the_table_of_frames_has_a_row_with_the_header_of_every_request_sent() {
         let (frames, sent) = of("nb-iot", &[("clients", "50"), ("buffer", "2500")], "fasor-token", 1_000_000);
         assert_eq!(frames.events, frames.table.batch().num_rows() as u64);
         let [event, kind, code, token] = ["event", "type", "code", "token"].map(|name| texts(&frames, name));
@@ -209,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_mesh_have_a_hop_and_ends() {
+    fn frames_of_a_mesh_have_a_hop_a_source_and_a_destination() {
         let (frames, _) = of("mesh-grid", &[], "default", 20_000);
         let (event, hop) = (texts(&frames, "event"), texts(&frames, "hop"));
         let row = (0..event.len()).find(|&row| event.value(row) == "frame sent").unwrap();
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn more_events_than_asked_for_are_counted_and_left_out() {
+    fn events_above_the_limit_are_counted_and_left_out_of_the_table() {
         let (all, _) = of("lossy-lan", &[], "default", 1_000_000);
         let (some, _) = of("lossy-lan", &[], "default", 7);
         assert_eq!((some.table.batch().num_rows(), some.events), (7, all.events));

@@ -1,10 +1,10 @@
 //! Results as tables: Arrow in memory, Parquet in files.
 //!
-//! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some results;
-//! others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run. [`write_parquet`]
-//! writes a table to a file. An [`artifact`] is a folder with everything that repeats an experiment. [`pack_table`] and
-//! [`pack_results`] make bytes for another process. The module [`search`] makes the tables of a search. A [`sweep`] writes many
-//! runs into a directory of such files, and can be continued after an interruption.
+//! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of results;
+//! other functions make the tables of published values, pairs and rankings. [`frames()`] makes the table of every packet of one
+//! run. [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with everything needed to repeat an experiment.
+//! [`pack_table`] and [`pack_results`] make bytes for another process. The module [`search`] makes the tables of a search. A
+//! [`sweep`] writes many runs into a directory of Parquet files, and can be continued after an interruption.
 
 pub mod artifact;
 mod file;

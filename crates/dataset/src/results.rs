@@ -1,9 +1,9 @@
-//! The tables of results.
+//! Results as tables.
 
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::output::{RowFormat, Rows, Sheet, SheetValue, order_rows};
-use coapace_lab::papers::References;
+use coapace_lab::papers::{Judged, References, judged};
 use coapace_lab::rank::{Ranking, Worst};
 use coapace_lab::results::CellResult;
 use coapace_run::measured::{RunResult, Series};
@@ -13,7 +13,7 @@ use crate::{Table, VERSION, Values};
 /// Returns a row for each cell, its runs pooled: the columns of `coapace run --format csv`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn cells(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
     rows(results, references, false, VERSION)
 }
@@ -21,15 +21,16 @@ pub fn cells(results: &[CellResult], references: &References) -> Result<Table, A
 /// Returns a row for each run: the columns of `coapace run --each --format csv`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn runs(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
     rows(results, references, true, VERSION)
 }
 
-/// Returns the table of [`cells`], or of [`runs`] if `each` run has a row. Its column `commit` has this `commit`.
+/// Returns the table of [`cells`], or of [`runs`] if `each` is true. Its column `commit` has the value `commit` in all
+/// rows.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn rows(
     results: &[CellResult],
     references: &References,
@@ -39,25 +40,27 @@ pub fn rows(
     table(Rows::new(results, references, RowFormat::Csv, each, commit).sheet(results))
 }
 
-/// Makes a table of a sheet.
+/// Converts a sheet to a table.
 pub(crate) fn table(sheet: Sheet) -> Result<Table, ArrowError> {
     Table::new(sheet.0.into_iter().map(|(name, values)| (name, Values::of(values))).collect())
 }
 
-/// Returns a row for each client of each run: its cell's place in [`cells`], `mechanism`, `seed`, `client` from 0, `fct_s`
+/// Returns a row for each client of each run: its cell's row number in [`cells`], `mechanism`, `seed`, `client` from 0, `fct_s`
 /// (unknown for a client that gave up), and its `exchanges`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
     let mut places = Vec::new();
     let (mut mechanism, mut seed, mut client) = (Vec::new(), Vec::new(), Vec::new());
     let (mut fct, mut exchanges) = (Vec::new(), Vec::new());
     for (place, cell) in results.iter().enumerate() {
         for run in &cell.runs {
+            // Every client has a number of exchanges. Without a fixed number of exchanges none has a completion time.
             for (number, completed) in run.exchanges.iter().enumerate() {
                 places.push(i64::try_from(place).ok());
                 mechanism.push(Some(cell.cell.label().to_owned()));
+                // Arrow's integers are signed here. A seed from 2^63 on is unknown in the table.
                 seed.push(i64::try_from(run.seed).ok());
                 client.push(i64::try_from(number).ok());
                 fct.push(run.fct_s.get(number).copied().flatten());
@@ -75,16 +78,17 @@ pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
     ])
 }
 
-/// A quantity over time: its name, and its series of a run.
+/// A quantity over time: its name, and the function that returns its time series in a run.
 type OfSeries = (&'static str, fn(&RunResult) -> &Vec<Series>);
 
-/// Returns a row for each point of each time series: its cell's place in [`cells`], `mechanism`, `seed`, `quantity` (`rto_s` of
-/// clients, `queue_bytes` of hops), the `name` of the client or the hop, `t_s` and `value`. The first seed of a cell alone has
-/// series.
+/// Returns a row for each point of each time series: its cell's row number in [`cells`], `mechanism`, `seed`, `quantity`
+/// (`rto_s` of clients, `queue_bytes` of hops), the `name` of the client or the hop, `t_s` and `value`. Only the first seed of
+/// a cell has series.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
+    // The columns are typed by hand, because their types must not depend on whether there are series.
     const QUANTITIES: [OfSeries; 2] = [("rto_s", |run| &run.rto), ("queue_bytes", |run| &run.queues)];
     let mut places = Vec::new();
     let (mut mechanism, mut seed) = (Vec::new(), Vec::new());
@@ -94,6 +98,7 @@ pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
         for run in &cell.runs {
             for (quantity, of) in QUANTITIES {
                 for series in of(run) {
+                    // One row for each point repeats names, which Parquet and Arrow store well, and every reader can filter.
                     for &(t_s, value) in &series.points {
                         places.push(i64::try_from(place).ok());
                         mechanism.push(Some(cell.cell.label().to_owned()));
@@ -118,15 +123,17 @@ pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
     ])
 }
 
-/// Returns a row for each published figure beside the measured one: its cell's place in [`cells`], the conditions, `metric`,
-/// `published`, `measured` (unknown if some seed has no value), `relative_error`, and for a figure of a table of the paper the
-/// `factor` between both, the `table`, the `table_factor` that is asked for, and whether the figure is `within` it. `source` is the
-/// place where it is printed.
+/// Returns a row for each published value: the row number of its cell in [`cells`], the conditions, the `metric`, the
+/// `published` value, the simulated value as `measured` (unknown if some seed has none), the `relative_error`, and as
+/// `source` the place where the value is printed. A value in a table of the paper also has the `factor` between both
+/// values, the `table`, the allowed factor as `table_factor`, and whether the value is `within` it. If an independent
+/// witness, such as another simulator, has measured the value, the row has its lowest and highest result
+/// (`witness_low`, `witness_high`), and whether the value is `within_witness` by the same factor.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn figures(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 17] = [
         "cell",
         "scenario",
         "workload",
@@ -140,16 +147,22 @@ pub fn figures(results: &[CellResult], references: &References) -> Result<Table,
         "table",
         "table_factor",
         "within",
+        "witness_low",
+        "witness_high",
+        "within_witness",
         "source",
     ];
     let mut columns = NAMES.map(|name| (name.to_owned(), Vec::new()));
     for (place, result) in results.iter().enumerate() {
+        // Cells without published figures have no row, so the places in the column `cell` may skip some.
         let Some(published) = references.published(&result.cell) else { continue };
         let cell = &result.cell;
+        let judged = judged(std::slice::from_ref(result), references);
         for figure in references.compared(result) {
             let table = published.tables.get(&figure.metric);
-            let factor = figure.factor();
-            let within = table.map(|table| factor.is_some_and(|factor| factor <= table.factor));
+            // Only figures from a table of a paper are judged by a factor. Others have empty fields here.
+            let own = judged.iter().find(|one| one.figure.metric == figure.metric);
+            let witness = own.and_then(|one| one.witness);
             let row = [
                 SheetValue::Count(place as u64),
                 (&cell.scenario).into(),
@@ -160,10 +173,14 @@ pub fn figures(results: &[CellResult], references: &References) -> Result<Table,
                 SheetValue::Number(figure.published),
                 figure.measured.into(),
                 figure.relative_error().into(),
-                factor.into(),
+                figure.factor().into(),
                 table.map_or(SheetValue::Nothing, |table| (&table.title).into()),
                 table.map(|table| table.factor).into(),
-                within.map_or(SheetValue::Nothing, SheetValue::Flag),
+                own.map_or(SheetValue::Nothing, |one| SheetValue::Flag(one.within())),
+                witness.map(|witness| witness.low).into(),
+                witness.map(|witness| witness.high).into(),
+                (own.and_then(Judged::by_witness))
+                    .map_or(SheetValue::Nothing, |one| SheetValue::Flag(one.within())),
                 (&published.source).into(),
             ];
             for ((_, column), value) in columns.iter_mut().zip(row) {
@@ -174,35 +191,37 @@ pub fn figures(results: &[CellResult], references: &References) -> Result<Table,
     table(Sheet(columns.into()))
 }
 
-/// Returns a row for each published order, the worst first: the columns of `coapace reproduce --orders --format csv`.
+/// Returns a row for each published ranking, the worst first: the columns of `coapace reproduce --orders --format csv`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn orders(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
     table(order_rows(VERSION, results, references))
 }
 
-/// Returns a row for each mechanism with each other: the columns of `coapace run coexistence --pairs --format csv`.
+/// Returns a row for each mechanism beside each other mechanism on one network. The columns are as in `coapace run
+/// coexistence --pairs --format csv`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
     table(matrix.rows(VERSION))
 }
 
-/// Returns a row for each figure of each mechanism in each cell: the columns of `coapace rank --format csv`.
+/// Returns a row for each metric of each mechanism in each cell: the columns of `coapace rank --format csv`.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn ratios(ranking: &Ranking) -> Result<Table, ArrowError> {
     table(ranking.rows(VERSION))
 }
 
-/// Returns a row for each mechanism of a ranking, in the order of its table: its `section`, the `worst` ratio with its interval,
-/// its place (`worst_cell`, `worst_metric`), the `geometric_mean`, and how many of all cells and figures are within 5 % of the best.
+/// Returns a row for each mechanism of a ranking, in order of rank: its `section`, the `worst` ratio with its interval,
+/// the cell and metric of this ratio (`worst_cell`, `worst_metric`), the `geometric_mean`, and how many of all cells
+/// and metrics are within 5 % of the best.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
     let all = &ranking.standings;
     let mut sheet = Sheet::default();
@@ -217,12 +236,13 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
     table(sheet)
 }
 
-/// Returns the results of choosing the best mechanism in each cell, with the columns of [`standings`]: a row `hindsight` for the
-/// published mechanisms, and a row `hindsight*` if this project made any ranked one. A ranking of a single cell has no such row,
-/// because its first mechanism is the best.
+/// Returns the ratios of an oracle that chooses the best mechanism in each cell, with columns of [`standings`]: a row
+/// `hindsight` that chooses among published mechanisms, and a row `hindsight*` that also chooses among mechanisms of
+/// this project, if any is ranked. A ranking of a single cell has no such rows, because its first mechanism is the
+/// best.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn hindsight(ranking: &Ranking) -> Result<Table, ArrowError> {
     let all = ranking.hindsight_rows();
     let mut sheet = Sheet::default();
@@ -234,7 +254,7 @@ pub fn hindsight(ranking: &Ranking) -> Result<Table, ArrowError> {
     table(sheet)
 }
 
-/// Adds the columns of the worst ratios and of their places.
+/// Adds the columns with the worst ratio of each row, its interval, and the cell and metric where it occurs.
 fn push_worst(sheet: &mut Sheet, ranking: &Ranking, all: &[Option<Worst>]) {
     let interval = |it: &Option<Worst>| it.and_then(|worst| worst.ratio.interval);
     sheet.push("worst", all.iter().map(|it| it.map(|worst| worst.ratio.mean).into()));

@@ -8,16 +8,18 @@ use coapace_lab::search::evaluation::Evaluation;
 use crate::results::table;
 use crate::{Table, Values};
 
-/// Returns a row for each evaluation. Evaluations on the most scenarios come first, and among these the one with the least loss.
-/// The columns are `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric
-/// means of the ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio
-/// with its cost and its scenario, and the shares beside `default`, which only evaluations on all scenarios have.
+/// Returns a row for each evaluation. Evaluations on more scenarios come first; among equals, those with less loss. The
+/// columns are `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the
+/// geometric means of the ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`,
+/// `transmissions`), the `worst` ratio with its cost and its scenario, and the shares that the mechanism gets beside
+/// `default`. Only evaluations on all scenarios have shares.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
     let mut evaluations: Vec<(f64, &Evaluation)> = search.evaluations().map(|it| (it.loss(), it)).collect();
     evaluations.sort_by(|(loss, it), (other_loss, other)| {
+        // A search by halving drops mechanisms early, so a loss over fewer scenarios is not comparable.
         other.ratios.len().cmp(&it.ratios.len()).then(loss.total_cmp(other_loss))
     });
     let costs = search.set().networks.costs();
@@ -35,6 +37,7 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
         rows.add("worst", worst.map(|(ratio, ..)| ratio));
         rows.add("worst_cost", worst.map_or(SheetValue::Nothing, |(.., cost)| costs[cost].name.into()));
         rows.add("worst_scenario", worst.map_or(SheetValue::Nothing, |(_, place, _)| count(place)));
+        // Only evaluations on all scenarios have shares.
         let shares = evaluation.shares();
         rows.add("least_share", shares.map(|[least, _]| least));
         rows.add("greatest_share", shares.map(|[_, greatest]| greatest));
@@ -43,11 +46,11 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
     table(rows)
 }
 
-/// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios to
-/// its yardstick, in the columns that [`evaluations`] has for them.
+/// Returns a row for each scenario of each evaluation that used all scenarios: `mechanism`, `scenario`, its
+/// `description`, and the ratios to the scenario's baseline, in columns with the same names as in [`evaluations`].
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
     let mut rows = Sheet::default();
     for evaluation in whole(search) {
@@ -61,11 +64,11 @@ pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
     table(rows)
 }
 
-/// Returns a row for each scenario that `default` shares, of each evaluation on all scenarios: `mechanism`, `scenario`, its
-/// `description`, and the relative `share` of the mechanism.
+/// Returns a row for each scenario that a mechanism shares with `default`, of each evaluation that used all scenarios:
+/// `mechanism`, `scenario`, its `description`, and the relative `share` of the mechanism.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn shares(search: &Search) -> Result<Table, ArrowError> {
     let (mut mechanism, mut scenario, mut description, mut shares) = (vec![], vec![], vec![], vec![]);
     for evaluation in whole(search) {
@@ -85,11 +88,12 @@ pub fn shares(search: &Search) -> Result<Table, ArrowError> {
     ])
 }
 
-/// Returns a row for each scenario: its number, its `description`, the least costs of any published mechanism that dithers
-/// (`mean_fct_s`, `p90_fct_s`, `transmissions`; of meshes `delivery_s`, `delay_s`, `transmissions`), and the mechanism that has each.
+/// Returns a row for each scenario: its number, its `description`, the lowest costs of any published mechanism with
+/// random timeouts (`mean_fct_s`, `p90_fct_s`, `transmissions`; for meshes `delivery_s`, `delay_s`, `transmissions`),
+/// and for each cost the name of the mechanism that reached it.
 ///
 /// # Errors
-/// Fails if Arrow does.
+/// An error of Arrow.
 pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
     let mut rows = Sheet::default();
     let yardsticks = search.journal().yardsticks().iter().zip(&search.set().scenarios);
@@ -104,15 +108,16 @@ pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
     table(rows)
 }
 
-/// Returns the evaluations on all scenarios.
+/// Returns the evaluations that used all scenarios.
 fn whole(search: &Search) -> impl Iterator<Item = &Evaluation> {
     search.evaluations().filter(|it| it.ratios.len() == search.set().scenarios.len())
 }
 
-/// Returns the value of a parameter in the name of a mechanism.
+/// Returns the value that the text of a mechanism gives a parameter; unknown if it gives none.
 fn parameter(mechanism: &str, name: &str) -> SheetValue {
     let (_, parameters) = mechanism.split_once(':').unwrap_or_default();
     let mut parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
+    // Settings apply from left to right, so the last one counts.
     let last = parameters.rfind(|(own, _)| *own == name);
     last.map_or(SheetValue::Nothing, |(_, value)| value.into())
 }
@@ -121,7 +126,7 @@ fn count(number: usize) -> SheetValue {
     SheetValue::Count(number as u64)
 }
 
-/// Adds a ratio for each cost to a row.
+/// Adds the ratio of each cost to a row, in a column with the name of the cost.
 fn add_costs(rows: &mut Sheet, search: &Search, ratios: [f64; 3]) {
     for (cost, ratio) in search.set().networks.costs().into_iter().zip(ratios) {
         rows.add(cost.column, SheetValue::Number(ratio));

@@ -1,9 +1,10 @@
-//! Sweeps: every mechanism under many conditions with many seeds, into a directory of Parquet files that keeps finished runs.
+//! Sweeps: every mechanism under many conditions with many seeds, in a directory of Parquet files that keeps finished runs.
 //!
-//! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`](crate::VERSION).
-//! * A [`Plan`] has the units of a sweep, in the order of their keys.
-//! * A *part* is a file with the rows of some units. It appears under its name when it is whole.
-//! * A [`SweepDirectory`] has the parts, and `sweep.json`, which describes them. A sweep makes the units whose keys no part has.
+//! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the
+//!   [`VERSION`](crate::VERSION).
+//! * A [`Plan`] has the units of a sweep, sorted by key.
+//! * A *part* is a file with the rows of some units. It gets its name when it is complete.
+//! * A [`SweepDirectory`] has the parts, and `sweep.json`, which describes them. A sweep makes the units that no part contains.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -43,5 +44,6 @@ pub use shard::Shard;
 
 pub use coapace_lab::grid::{PlanError, Setting};
 
-/// A function that returns after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
+/// A function that is called after each run. If it returns an error, the run is not kept, and the sweep ends. It is for
+/// mechanisms that can fail; `|| Ok(())` keeps all runs.
 pub type Check = fn() -> std::io::Result<()>;

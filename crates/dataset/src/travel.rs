@@ -1,4 +1,4 @@
-//! Tables and results as bytes, for processes of the same version.
+//! Serialised tables and results, for processes of the same version.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -12,7 +12,7 @@ use crate::Table;
 /// Returns a table as a stream of Arrow IPC.
 ///
 /// # Errors
-/// Fails as Arrow does.
+/// Errors of Arrow.
 pub fn pack_table(table: &Table) -> Result<Vec<u8>, ArrowError> {
     let batch = table.batch();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
@@ -23,18 +23,19 @@ pub fn pack_table(table: &Table) -> Result<Vec<u8>, ArrowError> {
 /// Reads the bytes of [`pack_table`].
 ///
 /// # Errors
-/// Fails if the bytes are not a table.
+/// An error if the bytes are not a table.
 pub fn unpack_table(bytes: &[u8]) -> Result<Table, ArrowError> {
     let mut reader = StreamReader::try_new(bytes, None)?;
     let schema = reader.schema();
     let batch = reader.next().transpose()?;
+    // A stream of a schema alone is a table without rows.
     Ok(Table::from(batch.unwrap_or_else(|| RecordBatch::new_empty(schema))))
 }
 
-/// Returns results as JSON, with the published results and bounds that they are compared with. Films of meshes stay behind.
+/// Returns results as JSON, with the published values and bounds that they are compared with. Films of meshes are left out.
 ///
 /// # Errors
-/// Fails if a figure is not finite.
+/// An error if a value is not finite.
 pub fn pack_results(results: &[CellResult], references: &References) -> Result<String, String> {
     serde_json::to_string(&(results, references)).map_err(|error| error.to_string())
 }
@@ -42,9 +43,9 @@ pub fn pack_results(results: &[CellResult], references: &References) -> Result<S
 /// Reads the text of [`pack_results`].
 ///
 /// # Errors
-/// Returns one line if the text does not hold results.
+/// Returns one line if the text does not contain results.
 pub fn unpack_results(text: &str) -> Result<(Vec<CellResult>, References), String> {
-    serde_json::from_str(text).map_err(|error| format!("these are no results: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("this text has no results of coapace: {error}"))
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
     use crate::Values;
 
     #[test]
-    fn a_table_comes_back_as_it_was_and_other_bytes_are_an_error() {
+    fn a_serialised_table_reads_back_unchanged_and_other_bytes_are_an_error() {
         for rows in [0, 3] {
             let table = Table::new(vec![
                 ("name".to_owned(), Values::Text(vec![Some("a".to_owned()); rows])),

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum ColumnKind {
     /// Texts.
     Text,
-    /// Numbers, with 64 bits.
+    /// Floating-point numbers of 64 bits.
     Number,
-    /// Whole numbers, with 64 bits.
+    /// Signed whole numbers of 64 bits.
     Count,
     /// Truth values.
     Flag,
@@ -25,21 +25,21 @@ pub enum ColumnKind {
 pub enum Values {
     /// Texts.
     Text(Vec<Option<String>>),
-    /// Numbers, with 64 bits.
+    /// Floating-point numbers of 64 bits.
     Number(Vec<Option<f64>>),
-    /// Whole numbers, with 64 bits.
+    /// Signed whole numbers of 64 bits.
     Count(Vec<Option<i64>>),
     /// Truth values.
     Flag(Vec<Option<bool>>),
 }
 
 impl Values {
-    /// Returns the values of a column of rows, with the [type](ColumnKind::of) that holds them all.
+    /// Makes a column of these values, with the [type](ColumnKind::of) that can hold all of them.
     pub fn of(values: Vec<SheetValue>) -> Self {
         Self::of_kind(ColumnKind::of(&values), values)
     }
 
-    /// Returns the values of a column whose type is known. A value that does not fit it is unknown.
+    /// Makes a column of this type. Values that the type cannot hold become unknown.
     pub fn of_kind(kind: ColumnKind, values: Vec<SheetValue>) -> Self {
         let values = values.into_iter();
         match kind {
@@ -61,9 +61,10 @@ impl Values {
 }
 
 impl ColumnKind {
-    /// Returns the type that holds all these values.
+    /// Returns the type of a column with these values; numbers if all of them are unknown.
     pub fn of(values: &[SheetValue]) -> Self {
         let has = |is: fn(&SheetValue) -> bool| values.iter().any(is);
+        // In this order, because a text can show every other value, and a count is a number, too.
         if has(|value| matches!(value, SheetValue::Text(_) | SheetValue::Nested(_))) {
             Self::Text
         } else if has(|value| matches!(value, SheetValue::Flag(_))) {
@@ -73,6 +74,7 @@ impl ColumnKind {
         {
             Self::Count
         } else {
+            // Unknown values alone are numbers, too: the column then takes numbers that are added later.
             Self::Number
         }
     }
@@ -82,6 +84,7 @@ fn number(value: &SheetValue) -> Option<f64> {
     match value {
         SheetValue::Number(number) => Some(*number),
         SheetValue::Count(count) => Some(*count as f64),
+        // Sheets have knobs as texts. `kind_of_knob` makes a column of numbers if all are numbers.
         SheetValue::Text(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
         _ => None,
     }

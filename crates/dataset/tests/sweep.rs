@@ -42,7 +42,7 @@ fn small() -> Arc<Plan> {
     plan(&[("clients", "2,5"), ("buffer", "2500,1410000")], &["default", "cocoa", "tcp"], (1, 3))
 }
 
-/// Opens a directory and makes what is missing. Returns the number of runs made.
+/// Opens a directory and makes the missing runs. Returns the number of runs made.
 fn make(directory: &Path, plan: &Arc<Plan>, shard: Option<Shard>, jobs: usize) -> usize {
     let directory = SweepDirectory::open(directory, plan, shard).unwrap();
     let missing = directory.missing(plan);
@@ -86,7 +86,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn the_rows_are_equal_for_any_number_of_threads_shards_and_batches() {
+fn the_rows_of_a_sweep_are_equal_for_any_number_of_threads_shards_and_batches() {
     let plan = small();
     let one = folder();
     assert_eq!(make(one.path(), &plan, None, 1), 36);
@@ -132,7 +132,7 @@ fn the_rows_are_equal_for_any_number_of_threads_shards_and_batches() {
 }
 
 #[test]
-fn a_row_is_that_of_the_run_alone() {
+fn a_row_of_a_sweep_equals_the_row_of_the_same_run_alone() {
     let folder = folder();
     let plan = plan(&[("clients", "3")], &["cocoa"], (7, 1));
     make(folder.path(), &plan, None, 1);
@@ -147,7 +147,7 @@ fn a_row_is_that_of_the_run_alone() {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_and_makes_nothing_twice() {
+fn an_interrupted_sweep_continues_without_repeating_runs() {
     let (plan, whole) = (small(), folder());
     make(whole.path(), &plan, None, 1);
     let folder = folder();
@@ -173,7 +173,7 @@ fn an_interrupted_sweep_goes_on_and_makes_nothing_twice() {
 }
 
 #[test]
-fn a_later_plan_adds_what_is_new_in_it() {
+fn a_larger_plan_adds_only_its_new_runs_to_a_sweep() {
     let folder = folder();
     make(folder.path(), &plan(&[("clients", "2")], &["default"], (1, 2)), None, 1);
     assert_eq!(make(folder.path(), &plan(&[("clients", "2,3")], &["default", "ebb"], (2, 2)), None, 1), 7);
@@ -181,7 +181,7 @@ fn a_later_plan_adds_what_is_new_in_it() {
 }
 
 #[test]
-fn columns_have_types_that_do_not_depend_on_the_values_of_a_part() {
+fn the_types_of_columns_do_not_depend_on_the_values_in_a_part_of_a_sweep() {
     let folder = folder();
     let settings = [("clients", "2,3"), ("network.up.radio.delay", "0.1 s,1 s"), ("errors", "none,high")];
     make(folder.path(), &plan(&settings, &["default", "cocoa+default"], (1, 1)), None, 1);
@@ -220,7 +220,7 @@ fn columns_have_types_that_do_not_depend_on_the_values_of_a_part() {
 }
 
 #[test]
-fn rows_that_came_twice_are_there_once_after_the_next_sweep() {
+fn duplicate_rows_are_removed_by_the_next_sweep() {
     let (plan, folder) = (small(), folder());
     make(folder.path(), &plan, None, 1);
     let before = rows(folder.path());
@@ -237,7 +237,7 @@ fn rows_that_came_twice_are_there_once_after_the_next_sweep() {
 }
 
 #[test]
-fn a_batch_beside_its_halves_leaves_every_row_once() {
+fn a_batch_that_overlaps_two_smaller_ones_leaves_every_row_once() {
     let (plan, folder) = (small(), folder());
     let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
     let make = |units: &[sweep::Unit]| {
@@ -254,7 +254,7 @@ fn a_batch_beside_its_halves_leaves_every_row_once() {
 }
 
 #[test]
-fn a_directory_refuses_what_is_not_its_own() {
+fn a_directory_of_a_sweep_refuses_plans_of_another_sweep() {
     let folder = folder();
     let first = plan(&[("clients", "2")], &["default"], (1, 1));
     make(folder.path(), &first, None, 1);
@@ -264,10 +264,12 @@ fn a_directory_refuses_what_is_not_its_own() {
         refusal(folder.path(), &other).starts_with("its sweep is of the scenario nb-iot, not of lossy-lan")
     );
     let mix = plan(&[("clients", "2")], &["default+cocoa"], (1, 1));
-    let told = refusal(folder.path(), &mix);
+    let error = refusal(folder.path(), &mix);
     assert!(
-        told.contains("its rows have no column `share.default`: name another directory with --to"),
-        "{told}"
+        error.contains(
+            "the rows of the sweep have no column `share.default`: name another directory with --to"
+        ),
+        "{error}"
     );
     let text =
         plan(&[("clients", "2"), (FEW.0, "5"), ("network.up.radio.delay", "1 s")], &["default"], (1, 1));
@@ -296,33 +298,34 @@ fn a_directory_refuses_what_is_not_its_own() {
     fs::remove_file(&manifest).unwrap();
     assert!(refusal(folder.path(), &first).contains("there are parts but no sweep.json"));
     fs::write(&manifest, "[]").unwrap();
-    assert!(refusal(folder.path(), &first).contains("none of a sweep"));
+    assert!(refusal(folder.path(), &first).contains("does not describe a sweep"));
     fs::write(&manifest, text).unwrap();
 
     let part = folder.path().join(&files(folder.path(), "parquet")[0]);
     let whole = fs::read(&part).unwrap();
     fs::write(&part, &whole[..whole.len() / 2]).unwrap();
-    let told = refusal(folder.path(), &first);
-    assert!(told.contains("is no part of a sweep") && told.contains("remove it"), "{told}");
+    let error = refusal(folder.path(), &first);
+    assert!(error.contains("is not a part of a sweep") && error.contains("remove it"), "{error}");
 }
 
 #[test]
-fn a_batch_of_another_version_is_refused() {
+fn a_batch_of_runs_from_another_version_is_refused() {
     let (plan, folder) = (small(), folder());
     let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
     let text = plan.batch(directory.columns(), &plan.units()[..1]).to_json();
     let other = Batch::from_json(&text.replace(VERSION, "0.0.0+zzz")).unwrap();
-    let told = other.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap_err().to_string();
+    let error = other.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap_err().to_string();
     assert!(
-        told.contains("the sweep is of coapace 0.0.0+zzz") && told.contains("same version everywhere"),
-        "{told}"
+        error.contains("the sweep was made with coapace 0.0.0+zzz")
+            && error.contains("same version everywhere"),
+        "{error}"
     );
     assert!(Batch::from_json("{}").is_err());
 }
 
 #[test]
-fn a_plan_that_cannot_be_made_is_told() {
-    for (settings, mechanisms, seeds, told) in [
+fn an_impossible_plan_of_a_sweep_is_refused() {
+    for (settings, mechanisms, seeds, expected) in [
         (&[("cleints", "2")][..], &["default"][..], (1, 1), "did you mean `clients`?"),
         (&[], &["cocoaa"], (1, 1), "did you mean cocoa"),
         (&[("clients", "1")], &["default+cocoa"], (1, 1), "needs at least 2 clients"),
@@ -331,12 +334,12 @@ fn a_plan_that_cannot_be_made_is_told() {
         (&[], &["default"], (u64::MAX, 2), "runs"),
     ] {
         let error = try_plan("nb-iot", settings, mechanisms, seeds).unwrap_err();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 #[test]
-fn conditions_that_make_equal_runs_count_once() {
+fn conditions_with_equal_runs_count_once_in_a_sweep() {
     let plan = plan(&[("network.up.radio.delay", "0.1 s,100 ms")], &["default"], (1, 2));
     assert_eq!(plan.units().len(), 2);
 }

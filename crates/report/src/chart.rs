@@ -1,20 +1,20 @@
-//! A chart in numbers. The figures of plotly, for the page and for notebooks, and the files are both made from it.
+//! Charts as numbers. The page and notebooks (with plotly) and the files are drawn from them.
 
 use super::axis::Axis;
 use super::measure::stem_of;
 use super::pairs::Pairs;
 
-/// The most lines that share one plane. More are drawn as small multiples: a plane for each, with the others in grey behind
-/// it.
+/// The most mechanisms with lines in one plot. More are drawn as small multiples: a plot for each mechanism, with the
+/// others in grey behind it.
 pub(super) const MOST_LINES: usize = 8;
 
 pub(super) struct Chart {
     /// The name of its files, without an ending: `fct-median-over-clients`.
     pub(super) name: String,
     pub(super) title: String,
-    /// The words above it on the page.
+    /// The words above the chart on the page.
     pub(super) caption: String,
-    /// The conditions of its results in words; empty where the page has only one group.
+    /// The conditions of the chart's results in words; empty where the page has only one group.
     pub(super) conditions: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -30,20 +30,20 @@ pub(super) enum Body {
     /// Quantiles of a distribution, a row for each mechanism.
     Boxes {
         rows: Vec<Quartiles>,
-        /// A bound that the scenario sets, drawn as a line.
+        /// A bound of the values that follows from the scenario, drawn as a line; `None` if it is unknown or far away.
         bound: Option<f64>,
     },
     /// A mean with its confidence interval, a row for each mechanism.
     Intervals {
         rows: Vec<Interval>,
-        /// A bound that the scenario sets, drawn as a line.
+        /// A bound of the values that follows from the scenario, drawn as a line; `None` if it is unknown or far away.
         bound: Option<f64>,
     },
     /// Two amounts in one bar, a row for each mechanism.
     Bars { parts: [&'static str; 2], rows: Vec<Bar> },
-    /// Measured figures over published ones.
+    /// A point for each published value: the measured value over the published one.
     Points { points: Vec<PublishedPoint> },
-    /// Every mechanism beside every other.
+    /// A square for every pair of mechanisms.
     Squares(Pairs),
 }
 
@@ -51,11 +51,12 @@ pub(super) enum Body {
 #[derive(Default)]
 pub(super) struct Curve {
     pub(super) m: usize,
-    /// The part of the mechanism that the line is about, if it is only a part: `client 3`.
+    /// The part of the mechanism that the line is about, such as `client 3`; empty for the whole mechanism.
     pub(super) of: String,
     pub(super) x: Vec<f64>,
     pub(super) y: Vec<f64>,
-    /// Both ends of the 95 % confidence interval at each point; empty where there is none.
+    /// The lower end of the 95 % confidence interval at each point; empty without intervals. The next field has the
+    /// upper ends.
     pub(super) low: Vec<f64>,
     pub(super) high: Vec<f64>,
     /// Whether a value lasts until the next point.
@@ -66,33 +67,33 @@ pub(super) struct Curve {
     pub(super) marks: bool,
 }
 
-/// The quantiles 10, 25, 50, 75 and 90 % of a distribution, those that are known.
+/// The quantiles 10, 25, 50, 75 and 90 % of a distribution, as far as they are known.
 pub(super) struct Quartiles {
     pub(super) m: usize,
     pub(super) q: [Option<f64>; 5],
     pub(super) mean: Option<f64>,
     pub(super) published: Option<f64>,
-    /// The number of values, and the number of clients without one because they gave up.
+    /// The number of values. The next field is the number of clients that have no value because they gave up.
     pub(super) count: u64,
     pub(super) gave_up: u64,
 }
 
-/// A mean over the seeds, and the published figure beside it.
+/// A mean over the seeds, and the published value beside it.
 pub(super) struct Interval {
     pub(super) m: usize,
-    /// The mean between both ends of its 95 % confidence interval, which are the mean with one seed; unknown if some seed has no
-    /// value.
+    /// The lower end of the 95 % confidence interval, the mean, and the upper end. With one seed all three are the
+    /// mean. `None` if some seed has no value.
     pub(super) measured: Option<[f64; 3]>,
     pub(super) published: Option<f64>,
 }
 
-/// The two amounts, in the order of the chart's `parts`.
+/// A bar of two amounts. The `parts` of [`Body::Bars`] are their names.
 pub(super) struct Bar {
     pub(super) m: usize,
     pub(super) amounts: [f64; 2],
 }
 
-/// A published figure and the measured one.
+/// A published value and the measured one.
 pub(super) struct PublishedPoint {
     pub(super) m: usize,
     pub(super) conditions: String,
@@ -101,7 +102,7 @@ pub(super) struct PublishedPoint {
 }
 
 impl Body {
-    /// Returns the word for charts of this kind that the page's script knows.
+    /// Returns the name of this kind of chart in the page's script.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Lines { .. } => "lines",
@@ -116,8 +117,9 @@ impl Body {
 }
 
 impl Chart {
-    /// Returns whether the chart has this name, or that of a column of results, such as `median_fct_s`, and shows it.
+    /// Returns whether the chart has this name, or shows the column of results with this name, such as `median_fct_s`.
     pub(super) fn is_named(&self, name: &str) -> bool {
+        // Charts of one measure share the begin of their names.
         let stem = stem_of(name).unwrap_or(name);
         let rest = self.name.strip_prefix(stem);
         self.name == name
@@ -125,8 +127,9 @@ impl Chart {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with("-over-") || rest.starts_with("--"))
     }
 
-    /// Returns whether the chart is of one condition of several.
+    /// Returns whether the chart shows only one of several conditions, and so does not compare conditions.
     pub(super) fn is_of_one_condition(&self) -> bool {
+        // `Charts::section` appends conditions behind two hyphens.
         self.name.contains("--")
     }
 
@@ -183,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_names_of_files() {
+    fn the_title_of_a_chart_becomes_a_safe_file_name() {
         assert_eq!(slug("loss 20 % · buffer 1\u{202f}410\u{202f}000\u{a0}B"), "loss-20-buffer-1410000-b");
         assert_eq!(slug("../../etc: PASSWD "), "etc-passwd");
     }

@@ -1,4 +1,4 @@
-//! Pairs of mechanisms on the page: the heat maps, and the table of what each mechanism takes from the others.
+//! Pairs of mechanisms on the page: the heat maps, and a table of the throughput that each mechanism takes from the others.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::panels::Numbered;
 use super::tables::{mechanism, number};
 use super::view::View;
 
-/// Returns the figure elements of the heat maps, as wide as their squares need.
+/// Returns the HTML elements of the heat maps, as wide as their squares need.
 pub(super) fn heat_map(charts: &[Numbered], matrix: &Matrix) -> String {
     let width = 230 + 46 * matrix.mechanisms.len().max(6);
     let figure = |(number, chart): &Numbered| {
@@ -23,7 +23,8 @@ pub(super) fn heat_map(charts: &[Numbered], matrix: &Matrix) -> String {
     charts.iter().map(figure).collect()
 }
 
-/// Returns a table with a row for each mechanism against all others, the one that takes most first.
+/// Returns a table with a row for each mechanism: the shares that it takes from the other mechanisms. The greatest mean
+/// share comes first.
 pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     const HEADER: [(&str, &str); 5] = [
         ("Mechanism", ""),
@@ -35,6 +36,7 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     let numbers = numbers(view, matrix);
     let mut html = String::from("<tbody>");
     for standing in matrix.standings() {
+        // Places in the matrix are not the numbers of the page, which colours go by.
         let name = |place: usize| escape(&matrix.mechanisms[place]);
         let own = numbers[standing.mechanism];
         let _ =
@@ -45,11 +47,13 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
             number(&mut html, "", Some(share), &text);
         }
         let starved: Vec<_> = standing.starves.iter().map(|&place| name(place)).collect();
+        // One name fits into the column. Several would make it wide, and appear when pointed at.
         let text = match starved.as_slice() {
             [] => "–".to_owned(),
             [one] => one.clone(),
             several => format!("<span title=\"{}\">{}</span>", several.join(", "), several.len()),
         };
+        // Sorted by the number, also where the text is a name.
         number(&mut html, "", Some(starved.len() as f64), &text);
         html.push_str("</tr>");
     }

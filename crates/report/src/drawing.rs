@@ -22,13 +22,13 @@ use super::panels::StyledMechanism;
 use super::plates::Plates;
 use super::style::Style;
 
-/// A chart, and the place where it is drawn.
+/// A chart, and the canvas on which it is drawn.
 struct DrawingSheet<'a> {
     chart: &'a Chart,
-    /// The mechanisms of the page, in the order of their numbers.
+    /// The mechanisms of the page, sorted by their numbers.
     mechanisms: &'a [StyledMechanism<'a>],
     width: f64,
-    /// The vertical place below the title at which the chart begins.
+    /// The vertical position below the title at which the chart begins.
     top: f64,
 }
 
@@ -46,19 +46,20 @@ impl<'a> DrawingSheet<'a> {
         all.into_iter().map(|m| font::width(self.name(m), TEXT)).fold(0.0, f64::max)
     }
 
-    /// Returns the left end of a plane, beside its vertical axis and the title of that.
+    /// Returns the left end of the plot, right of its vertical axis and the title of the axis.
     fn left(&self) -> f64 {
         MARGIN + TEXT + 8.0 + room_beside(&self.chart.y)
     }
 }
 
-/// Returns a chart as SVG, with title, axes and legend. `mechanisms` are those of the page, in the order of their numbers.
+/// Returns a chart as SVG, with title, axes and legend. `mechanisms` has all mechanisms of the page, sorted by their numbers.
 pub(super) fn svg(chart: &Chart, mechanisms: &[StyledMechanism], plates: &Plates) -> String {
     let width = plates.size.width();
     let mut sheet = DrawingSheet { chart, mechanisms, width, top: MARGIN };
     // Long names make a chart wider than it is asked for. The picture then has a smaller scale.
     sheet.width = width.max(sheet.longest_name(chart.mechanisms()) + 0.6 * width);
     let mut canvas = Canvas::default();
+    // Papers have captions, so a figure may go without its title.
     if plates.titles {
         sheet.top = heading(&mut canvas, chart, sheet.width);
     }
@@ -77,10 +78,11 @@ pub(super) fn svg(chart: &Chart, mechanisms: &[StyledMechanism], plates: &Plates
         Body::Points { points } => points::draw(&mut canvas, &sheet, points),
         Body::Squares(pairs) => squares::draw(&mut canvas, &sheet, pairs),
     };
+    // Rounded up as in `finish_in`, so that the outer size has the ratio of the view box.
     canvas.finish_in(&chart.title, size, plates.size.outer(size.map(f64::ceil)))
 }
 
-/// Draws the title and the conditions; returns the vertical place at which the chart begins.
+/// Draws the title and the conditions; returns the vertical position at which the chart begins.
 fn heading(canvas: &mut Canvas, chart: &Chart, width: f64) -> f64 {
     let mut y = MARGIN;
     for (text, size, colour) in [(&chart.title, TITLE, INK), (&chart.conditions, TEXT, SOFT)] {
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_has_title_axes_and_legend() {
+    fn a_drawn_chart_has_a_title_axes_and_a_legend() {
         let svg = lines(&["default", "cocoa:preset=libcoap-2019"]);
         for text in
             ["Delay &lt;over&gt; clients", "loss 20 %", ">clients<", ">delay in seconds<", ">default<"]
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_eight_lines_are_small_multiples() {
+    fn a_chart_of_more_than_eight_lines_is_split_into_small_ones() {
         let names: Vec<String> = (0..9).map(|k| format!("fasor:k={k}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let frames = |svg: &str| svg.matches("class=\"frame\"").count();
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_makes_the_figure_wider() {
+    fn a_long_mechanism_name_makes_the_chart_wider() {
         let long = format!("fullbackoff1:{}", "parameter=value,".repeat(12));
         let svg = lines(&["default", &long]);
         let document = roxmltree::Document::parse(&svg).unwrap();

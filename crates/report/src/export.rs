@@ -28,6 +28,7 @@ pub(super) fn write(dir: &Path, charts: &Charts, plates: &Plates) -> io::Result<
     fs::create_dir_all(dir)?;
     each(&chosen, |chart| {
         let svg = drawing::svg(chart, charts.mechanisms(), plates);
+        // PDF and PNG are made from the SVG, so that the three files show the same.
         let tree = parse(&svg)?;
         let pdf = svg2pdf::to_pdf(&tree, ConversionOptions::default(), PageOptions { dpi: DPI })
             .map_err(|error| io::Error::other(error.to_string()))?;
@@ -40,7 +41,8 @@ pub(super) fn write(dir: &Path, charts: &Charts, plates: &Plates) -> io::Result<
     Ok(chosen.len())
 }
 
-/// Writes a file beside its place and moves it there, so that an earlier file is only replaced by a complete one.
+/// Writes a file under a temporary name in the same folder and renames it, so that only a complete file replaces an earlier
+/// one.
 fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let beside = dir.join(format!(".{name}.new"));
     fs::write(&beside, bytes)?;
@@ -63,7 +65,7 @@ pub(super) fn pixels(tree: &Tree, scale: f32) -> io::Result<Pixmap> {
     let whole = tree.size();
     let side = |length: f32| (length * scale).ceil() as u32;
     let mut pixels = Pixmap::new(side(whole.width()), side(whole.height()))
-        .ok_or_else(|| io::Error::other("a picture without pixels, or with too many"))?;
+        .ok_or_else(|| io::Error::other("cannot draw the picture: it has no pixels, or too many"))?;
     resvg::render(tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     Ok(pixels)
 }
@@ -76,7 +78,7 @@ mod tests {
     use coapace_run::measured::RunResult;
 
     #[test]
-    fn every_chart_is_three_files_named_after_it() {
+    fn every_chart_is_exported_as_three_files_named_after_it() {
         let result = |mechanism: &str, clients, fct_s| {
             let run = |seed, fct_s| RunResult { seed, fct_s: vec![Some(fct_s)], ..RunResult::default() };
             let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
@@ -119,11 +121,11 @@ mod tests {
             assert!(untitled.len() < svg.len());
         }
         let wrong = Plates { charts: vec!["zzz".into()], ..Plates::default() };
-        let told = report.write_figures(&dir, &wrong).unwrap_err().to_string();
+        let error = report.write_figures(&dir, &wrong).unwrap_err().to_string();
         assert!(
-            told.starts_with("there is no chart `zzz`; there is ")
-                && told.contains("fct-median-over-clients"),
-            "{told}"
+            error.starts_with("there is no chart `zzz`; there is ")
+                && error.contains("fct-median-over-clients"),
+            "{error}"
         );
         fs::remove_dir_all(&dir).unwrap();
     }

@@ -1,16 +1,16 @@
-//! Figures of a paper's tables beside the measured ones.
+//! Values from the tables of a paper beside the measured ones.
 
 use std::fmt::Write;
 
 use coapace_lab::number::{significant, significant_or_dash};
-use coapace_lab::papers::nearness;
+use coapace_lab::papers::{nearness, witnesses};
 
 use super::html::{escape, folded, headings, table};
 use super::tables::{WORST, mechanism};
 use super::view::{Tabled, View};
 
-/// Returns a summary of each table and then its figures, the worst first, most of them folded; `None` if no figure is of a
-/// table.
+/// Returns a summary of the papers' tables, followed by their values, the worst first. All but the first values are
+/// folded. Returns `None` if no value is from a table.
 pub(super) fn tables(view: &View) -> Option<String> {
     let tabled = view.tabled();
     if tabled.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn tables(view: &View) -> Option<String> {
         return Some(html);
     }
     let beyond = others.iter().filter(|one| !one.judged.within()).count();
-    let line = format!("The other {}, {beyond} of them beyond", others.len());
+    let line = format!("The other {} figures, {beyond} of them beyond the factor", others.len());
     Some(html + &folded(&line, &rows(others)))
 }
 
@@ -42,20 +42,28 @@ fn summary(tabled: &[Tabled]) -> String {
         );
     }
     let head = headings(["Table", "Within", "Factor asked for", "Largest met", "What differs"]);
-    table("comparison", &head, &(html + "</tbody>"))
+    let mut html = table("comparison", &head, &(html + "</tbody>"));
+    for line in witnesses(&judged) {
+        let _ = write!(html, "<p>{}</p>", escape(&line));
+    }
+    html
 }
 
 fn rows(tabled: &[Tabled]) -> String {
     let titled = tabled.iter().any(|one| !one.title.is_empty());
-    let columns = ["Mechanism", "Figure", "Published", "Measured", "Factor", "Verdict"];
+    let has_witness = tabled.iter().any(|one| one.judged.witness.is_some());
+    let columns = ["Mechanism", "Figure", "Published", "Measured", "Factor", "Verdict"].into_iter();
+    let columns = columns.chain(["Witness", "By witness"].into_iter().filter(|_| has_witness));
     let mut html = String::from("<tbody>");
     for Tabled { title, mechanism: number, judged } in tabled {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
         let figure = judged.figure;
         let word = if judged.within() { "within" } else { "<strong>beyond</strong>" };
+        let witness = judged.witness_words().map(|words| format!("<td>{}</td>", escape(&words)));
+        let witness = if has_witness { witness.concat() } else { String::new() };
         let _ = write!(
             html,
-            "<tr>{conditions}{}<td>{}</td><td title=\"{}\">{}</td><td>{}</td><td>{}</td><td>{word}</td></tr>",
+            "<tr>{conditions}{}<td>{}</td><td title=\"{}\">{}</td><td>{}</td><td>{}</td><td>{word}</td>{witness}</tr>",
             mechanism(*number, judged.result.cell.label()),
             escape(&figure.metric.axis()),
             escape(&judged.table.title),

@@ -14,19 +14,19 @@ use super::view::{PooledCell, View};
 const MAX_FILMS: usize = 24;
 
 /// The text above the films.
-pub(super) const TEXT: &str = "The run with the lowest seed, at first where most frames wait. A node is as blue as its queue is full, a ring that spreads from it is \
-    what it sends, a red one is a frame that was destroyed while the node received it, and a line is the way to the root, the \
-    thicker the more was sent on it. Pick a node to see its range, its route, and its numbers over time.";
+pub(super) const TEXT: &str = "The run with the lowest seed, from the moment at which most frames wait. A node is the bluer, the fuller its queue is. A ring that spreads from it is \
+    a frame that it sends, and a red ring is a frame that was destroyed while the node received it. A line is the way to the root, the \
+    thicker, the more frames were sent on it. Pick a node to see its range, its route, and its numbers over time.";
 
 /// The style sheet of the player.
 pub(super) const STYLE: &str = include_str!("film.css");
-/// The script of the player. It stands after the films in the page.
+/// The script of the player, which the page has after the films.
 pub(super) const SCRIPT: &str = include_str!("film.js");
 
 /// The films of a page.
 pub(super) struct Films<'a> {
     films: Vec<(Label<'a>, &'a Film)>,
-    /// The number of films that the results have. The page leaves out those after the first [`MAX_FILMS`].
+    /// The number of films in the results. The page leaves out all after the first [`MAX_FILMS`].
     all: usize,
 }
 
@@ -51,12 +51,13 @@ impl<'a> Films<'a> {
         (all > 0).then_some(Self { films, all })
     }
 
-    /// Returns the player. Its script fills it.
+    /// Returns the HTML of the player, which its script fills.
     pub(super) fn html(&self, mechanisms: &[&str]) -> String {
         let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
         let labels = || self.films.iter().map(|(label, _)| label);
         let known: BTreeSet<usize> = labels().map(|label| label.m).collect();
         choice(&mut html, "film-mechanism", "Mechanism", known.into_iter().map(|m| (m, mechanisms[m])));
+        // The script looks a film up by its mechanism and its title, so each is listed once.
         let titles = distinct(labels().map(|label| label.title));
         choice(&mut html, "film-title", "Condition", titles.into_iter().enumerate());
         html.push_str("</div>\n");
@@ -70,11 +71,12 @@ impl<'a> Films<'a> {
     }
 
     /// Returns the films for the script: an element that lists them all, and an element for each. The script reads a film when
-    /// it is chosen.
+    /// the reader chooses it.
     pub(super) fn data(&self) -> serde_json::Result<String> {
         let labels: Vec<_> = self.films.iter().map(|(label, _)| label).collect();
         let mut html = data("films", &labels)?;
         for (number, (_, film)) in self.films.iter().enumerate() {
+            // An element for each film, because the script parses only the film that is chosen.
             html.push_str(&data(&format!("film-{number}"), film)?);
         }
         Ok(html)
@@ -85,7 +87,7 @@ fn data(id: &str, value: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("<script type=\"application/json\" id=\"{id}\">{}</script>\n", json_for_script(value)?))
 }
 
-/// Adds a choice of one among several. It is hidden if there is only one.
+/// Adds a control for the choice among several values. It is hidden if there is only one.
 fn choice<'a>(html: &mut String, id: &str, label: &str, options: impl Iterator<Item = (usize, &'a str)>) {
     let options: Vec<_> = (options.map(|(value, text)| {
         format!("<option value=\"{value}\">{}</option>", escape(if text.is_empty() { "–" } else { text }))

@@ -1,5 +1,5 @@
-//! The font of charts in files: Liberation Sans. Its letters are as wide as those of Arial and Helvetica, so an SVG looks the
-//! same where the font is missing.
+//! The font of charts in files: Liberation Sans. Its letters are as wide as in Arial and Helvetica, so an SVG looks the same
+//! where the font is missing.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,6 +25,7 @@ pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
 /// Returns the width of `text` in pixels, in letters of `size` pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let advance = |character| {
+        // Glyph 0 is the box that is drawn for a missing character.
         let glyph = FACE.glyph_index(character).unwrap_or_default();
         f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(FACE.units_per_em() / 2))
     };
@@ -34,6 +35,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 /// Breaks `text` between words into lines of at most `most` pixels. A word that is wider has a line of its own.
 pub(super) fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    // Only at plain spaces: a no-break space keeps a number and its unit together.
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if width(line, size) + width(" ", size) + width(word, size) <= most => {
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_measured_and_broken() {
+    fn text_is_measured_and_broken_into_lines() {
         assert!(width("W", 10.0) > 2.0 * width("i", 10.0));
         assert!((width("0", 20.0) - 11.12).abs() < 0.1, "as in Arial: {}", width("0", 20.0));
         let broken = lines("one two three", 10.0, width("one two", 10.0) + 0.1);

@@ -7,18 +7,19 @@ use coapace_lab::results::conditions::Conditions;
 /// Cells that differ in their mechanism alone.
 #[derive(Clone, Debug, Default)]
 pub struct CellGroup {
-    /// The conditions in which this group differs from the others; empty if there is only one group.
+    /// The conditions in which this group differs from the other groups; empty if there is only one group.
     pub title: String,
     /// A cell for each mechanism.
     pub cells: Vec<CellResult>,
 }
 
 impl CellGroup {
-    /// Groups results by everything but the mechanism, in the order in which they come. The title of a group names the
-    /// conditions in which it differs from the others.
+    /// Groups results by everything but the mechanism, in the sequence in which they first appear. The title of a group names
+    /// the conditions in which it differs from the others.
     pub fn by_conditions(results: Vec<CellResult>) -> Vec<Self> {
         let conditions = Conditions::of(results.iter().map(|result| &result.cell));
         let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
+        // No group is empty, and its cells share their conditions, so the first cell has them all.
         let titled = |cells: Vec<CellResult>| Self { title: conditions.describe(&cells[0].cell), cells };
         groups.into_iter().map(titled).collect()
     }
@@ -30,7 +31,7 @@ mod tests {
     use coapace_lab::results::Cell;
 
     #[test]
-    fn mechanisms_under_the_same_conditions_are_one_group() {
+    fn results_under_the_same_conditions_form_one_group() {
         let result = |mechanism: &str, clients| CellResult {
             cell: Cell { mechanism: mechanism.into(), clients, workload: "random".into(), ..Cell::default() },
             ..CellResult::default()

@@ -8,10 +8,11 @@ use coapace_lab::results::{CellResult, Metric};
 use super::measure::measures;
 use super::view::{View, metrics};
 
-/// The relative error up to which a published figure counts as met.
+/// The relative error up to which a published value counts as met.
 pub(super) const MET: f64 = coapace_lab::papers::Compared::MET;
 
-/// Returns plain sentences, computed from the results. Who gave up comes first, because it says how far the other figures go.
+/// Returns plain sentences, computed from the results. Clients that gave up come first, because they show how far the other
+/// values can be trusted.
 pub(super) fn headline(view: &View) -> Vec<String> {
     if view.groups.is_empty() {
         return vec!["There are no results.".into()];
@@ -24,8 +25,8 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     published.into_iter().flatten().chain(conclusions(view, &results)).collect()
 }
 
-/// Returns what the first measure that leads shows, and of flows the packet delivery ratio: a delay is of what arrived. The table of
-/// [stakes](super::tables::stakes) has the others.
+/// Returns sentences about the first main metric, and for flows also about the packet delivery ratio, because only
+/// messages that arrived have a delay. The table of [stakes](super::tables::stakes) has the other main metrics.
 fn conclusions(view: &View, results: &[&CellResult]) -> Vec<String> {
     let mut leading =
         measures(view).into_iter().filter(|measure| measure.leads).map(|measure| measure.metric);
@@ -36,7 +37,7 @@ fn conclusions(view: &View, results: &[&CellResult]) -> Vec<String> {
     conclusions.flat_map(|conclusion| conclusion.sentences()).collect()
 }
 
-/// Returns a sentence on how many published figures are met; `None` if no figure was published outside of tables.
+/// Returns a sentence on how many published values are met; `None` if no value was published outside of tables.
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.plain();
     let worst = compared.first()?;
@@ -49,6 +50,7 @@ fn reproduction(view: &View) -> Option<String> {
     let place = place(worst.title);
     Some(match worst.error() {
         Some(error) => format!("{start}; farthest off is {}{place}, at {}.", worst.cell.name, percent(error)),
+        // Completion times are missing only where clients gave up; another value has several possible reasons.
         None if worst.figure.metric == Metric::MedianFct => {
             format!("{start}; {}{place} has no median, for too many clients gave up.", worst.cell.name)
         }
@@ -56,22 +58,26 @@ fn reproduction(view: &View) -> Option<String> {
     })
 }
 
-/// Returns a sentence on how many figures of published tables are within the factor of their table; `None` if there are none.
+/// Returns a sentence on how many values of published tables are within the factor of their table; `None` if there are none.
 fn tables(view: &View) -> Option<String> {
     let tabled = view.tabled();
     let within = tabled.iter().filter(|one| one.judged.within()).count();
     (!tabled.is_empty()).then(|| {
-        format!("{within} of {} figures of published tables are within the factors asked for.", tabled.len())
+        format!(
+            "{within} of {} figures of published tables are within the factors that their tables allow.",
+            tabled.len()
+        )
     })
 }
 
-/// Returns a sentence on how many published orders held; `None` if none was published.
+/// Returns a sentence on how many published rankings were confirmed; `None` if none was published.
 fn orders(view: &View) -> Option<String> {
     let verdicts: Vec<_> = view.verdicts().into_iter().map(|(_, verdict)| verdict).collect();
     (!verdicts.is_empty()).then(|| format!("Published orders: {}.", tally(&verdicts)))
 }
 
 fn place(title: &str) -> String {
+    // Inside a sentence commas separate the conditions, and not the dots of a heading.
     if title.is_empty() { String::new() } else { format!(" ({})", title.replace(" · ", ", ")) }
 }
 
@@ -84,11 +90,11 @@ mod tests {
     use coapace_run::measured::{FlowResult, RunResult};
 
     /// Makes a cell with a run of one client for each of these completion times.
-    fn result(mechanism: &str, clients: u32, fct_s: &[f64], unnecessary: u64) -> CellResult {
+    fn result(mechanism: &str, clients: u32, fct_s: &[f64], spurious: u64) -> CellResult {
         let run = |(seed, fct_s): (u64, &f64)| RunResult {
             seed,
             fct_s: vec![Some(*fct_s)],
-            unnecessary,
+            spurious,
             goodput_bps: 960.0,
             ..RunResult::default()
         };
@@ -121,7 +127,7 @@ mod tests {
     const ALIKE: [f64; 4] = [67.5, 67.6, 65.8, 67.3];
 
     #[test]
-    fn the_headline_is_the_conclusion_of_the_first_measure() {
+    fn the_headline_of_a_report_is_the_conclusion_on_the_first_metric() {
         let text = said(vec![result("default", 1, &LONG, 40), result("fasor", 1, &SHORT, 1)]);
         assert_eq!(
             text,
@@ -150,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_compared_by_delivery_and_delay() {
+    fn the_headline_compares_flows_by_delivery_and_delay() {
         let text = said(vec![flowing("default", &[116, 117, 115, 116]), flowing("fasor", &[67, 68, 66, 67])]);
         assert!(text.starts_with("Both published mechanisms tie by their packet delivery"), "{text}");
         assert!(text.contains(" Lowest delay: fasor, 0.076"), "{text}");
     }
 
     #[test]
-    fn the_published_median_met_worst_is_named() {
+    fn the_headline_names_the_published_median_with_the_largest_error() {
         let text = said_with_medians(vec![result("default", 1, &[33.0], 0), result("cocoa", 1, &[44.0], 0)]);
         assert!(
             text.starts_with(
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_gave_up_are_mentioned() {
+    fn the_headline_mentions_clients_that_gave_up() {
         let mut results = vec![result("default", 1, &[1.0, 2.0, 3.0, 4.0], 0)];
         results[0].runs[0].fct_s.push(None);
         results[0].runs[0].fct_s.push(Some(2.0));

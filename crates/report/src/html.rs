@@ -19,9 +19,10 @@ pub(super) fn escape(text: &str) -> String {
     html
 }
 
-/// Returns `text` as HTML text. What stands between two backticks is code.
+/// Returns `text` as HTML text. Text between two backticks becomes code.
 pub(super) fn coded(text: &str) -> String {
     let part = |(place, part): (usize, &str)| {
+        // Escaped before the tags are added, which must stay tags.
         let part = escape(part);
         if place % 2 == 0 { part } else { format!("<code>{part}</code>") }
     };
@@ -91,19 +92,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_becomes_text() {
+    fn html_markup_in_names_is_escaped() {
         assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
     }
 
     #[test]
-    fn json_cannot_end_the_script_it_stands_in() {
+    fn json_in_a_page_cannot_close_its_script_element() {
         let json = json_for_script(&"</script><!--").unwrap();
         assert!(!json.contains('<'));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), "</script><!--");
     }
 
     #[test]
-    fn the_library_is_plotly_alone() {
+    fn the_chart_library_of_the_page_is_plotly_only() {
         assert!(PLOTLY.contains("plotly.js (cartesian - minified) v3.0.1") && PLOTLY.len() > 1_000_000);
         assert!(!PLOTLY.contains("</script") && PLOTLY.len() < 1_400_000);
     }

@@ -3,7 +3,7 @@
 //! * A *cell* is a mechanism under certain conditions, with all its runs: a [`CellResult`](coapace_lab::results::CellResult).
 //! * A *group* is the cells that share their conditions. Mechanisms are compared within a group.
 //! * A *figure* is a number that was measured or published.
-//! * A *chart* is a picture of figures. A *panel* is a chart in its place on the page.
+//! * A *chart* is a picture of figures. A *panel* is a chart at its position on the page.
 //! * A *film* shows the nodes of a mesh from moment to moment. The page plays it.
 //!
 //! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network. It holds
@@ -38,7 +38,6 @@ mod style;
 mod sweep;
 mod tables;
 mod view;
-mod words;
 
 use std::io;
 use std::path::Path;
@@ -65,7 +64,7 @@ impl Report {
     /// Makes the directory if it is missing. Returns the number of charts.
     ///
     /// # Errors
-    /// Returns the first error in making the directory or in writing a file, or a line if there is no chart of a name.
+    /// Returns the first error in making the directory or in writing a file, or one line if a chart name is unknown.
     pub fn write_figures(&self, dir: &Path, plates: &Plates) -> io::Result<usize> {
         export::write(dir, &Charts::of(&View::of(self)), plates)
     }
@@ -91,7 +90,7 @@ mod tests {
             fct_s: vec![Some(fct_s), Some(fct_s * 1.5)],
             exchanges: vec![50, 50],
             retransmissions: 10,
-            unnecessary: 4,
+            spurious: 4,
             rto: vec![Series { name: "mean".into(), points: vec![(0.0, 2.0), (1.0, 3.0)], step_s: 0.0 }],
             queues: vec![Series { name: "down".into(), points: vec![(0.0, 93.0)], step_s: 0.0 }],
             ..RunResult::default()
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_loaded_from_anywhere() {
+    fn the_report_page_loads_nothing_from_a_network() {
         let page = own_part(&page(vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)]));
         for address in ["http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"] {
             assert!(!page.contains(address), "the page has {address}");
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_mechanism_name_is_text_everywhere() {
+    fn a_hostile_mechanism_name_is_escaped_everywhere() {
         let name = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&amp;";
         let page = own_part(&page(vec![result(name, 2500, 30.0), result("cocoa", 2500, 20.0)]));
         assert!(!page.contains("<script>alert") && !page.contains("<img"), "the name became markup");
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_parse_back() {
+    fn the_data_in_a_report_parse_back() {
         let page = own_part(&page(vec![result("a</script>", 2500, 30.0), result("cocoa", 2500, 20.0)]));
         let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
         let end = start + page[start..].find("</script>").unwrap();
@@ -202,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_results_make_the_same_page() {
+    fn equal_results_make_equal_pages() {
         let results = vec![result("default", 2500, 30.0), result("cocoa", 14_100, 20.0)];
         assert_eq!(page(results.clone()), page(results));
     }
 
     #[test]
-    fn orders_that_did_not_hold_stand_before_those_that_did() {
+    fn published_rankings_that_did_not_hold_come_first() {
         let mut results =
             vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0), result("fasor", 2500, 10.0)];
         // One seed has no interval, and so no verdict.
@@ -235,11 +234,7 @@ mod tests {
         let row = |claim| table.find(claim).unwrap();
         assert!(row("cocoa ≥ 2 default") < row("default &gt; cocoa"));
         assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
-        assert_eq!(
-            table.matches("&lt;slow&gt;").count(),
-            1,
-            "the reason stands where the order did not hold"
-        );
+        assert_eq!(table.matches("&lt;slow&gt;").count(), 1, "an order that did not hold has its reason");
         assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
         assert!(page.contains("Published orders: 1 of 2 held, 1 not held.<"), "the table has the others");
         assert!(
@@ -249,10 +244,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_tables_are_judged_by_factors_and_others_by_errors() {
+    fn published_values_of_tables_are_judged_by_factors_and_others_by_errors() {
         let results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
-        let table =
-            PaperTable { title: "Table <3>".into(), factor: 1.1, runs: None, why: "other radios".into() };
+        let table = PaperTable {
+            title: "Table <3>".into(),
+            factor: 1.1,
+            runs: None,
+            why: "other radios".into(),
+            witness: String::new(),
+        };
         let mut references = medians(&results);
         let tables = [(Metric::MedianFct, table)].into();
         let published = Published { tables, ..references.published(&results[1].cell).unwrap().clone() };
@@ -269,7 +269,11 @@ mod tests {
             assert!(tables.contains(part), "{tables}");
         }
         assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
-        assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
+        assert!(
+            page.contains(
+                "0 of 1 figures of published tables are within the factors that their tables allow."
+            )
+        );
         assert!(
             page.contains("0 of 1 published medians are met within 5\u{a0}%"),
             "the figure without a table"
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
+    fn pairs_have_a_heat_map_for_their_shares_and_one_for_their_kept_throughput() {
         let matrix = matrix(&["default", "cocoa", "fasor"]);
         let report = Report {
             groups: CellGroup::by_conditions(matrix.alone.clone()),
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_transfers_have_the_words_and_units_of_transfers() {
+    fn the_report_of_paired_bulk_mechanisms_uses_units_of_transfers() {
         let set = [("clients", "2"), ("transfers", "2"), ("bytes", "50_000")];
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let scenario = Arc::new(Scenario::load("fota-lte-m", &set).unwrap());
@@ -334,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_runs_make_a_page_all_the_same() {
+    fn results_without_runs_still_make_a_page() {
         let page = own_part(&page(vec![CellResult::default()]));
         assert!(page.contains("<table") && !page.contains("data-panel="));
         let empty = self::page(Vec::new());

@@ -9,9 +9,9 @@ use coapace_run::measured::Estimate;
 #[derive(Clone, Copy)]
 pub(super) struct PageMetric {
     pub(super) metric: Metric,
-    /// The name of its charts in files: `fct-median`.
+    /// The beginning of the names of its charts: `fct-median`.
     pub(super) stem: &'static str,
-    /// Whether the page has a sentence about it, because such a workload is run to measure it.
+    /// Whether it is a main metric of its workloads. The page draws its conclusions from main metrics.
     pub(super) leads: bool,
 }
 
@@ -24,13 +24,14 @@ enum WorkloadClass {
     Endless,
     /// Clients have flows.
     Flows,
-    /// Clients transfer bodies, beside others or not.
+    /// Some or all clients transfer bodies.
     Transfers,
 }
 
 use WorkloadClass::{Closed, Endless, Flows, Transfers};
 
-/// Every measure, in the order of the page.
+/// Every metric in the sequence of the page, with the beginning of its charts' names, whether it is a main metric, and
+/// the workloads to which it applies.
 const ALL: [(Metric, &str, bool, &[WorkloadClass]); 26] = [
     (Metric::TransferTime, "transfer-time", true, &[Transfers]),
     (Metric::LinkShare, "link-share", true, &[Transfers]),
@@ -56,18 +57,20 @@ const ALL: [(Metric, &str, bool, &[WorkloadClass]); 26] = [
     (Metric::ExchangeTimeP90, "exchange-time-p90", false, &[Transfers]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),
     (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),
-    (Metric::Unnecessary, "spurious", true, &[Closed, Endless, Flows]),
+    (Metric::Spurious, "spurious", true, &[Closed, Endless, Flows]),
     (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
 ];
 
-/// Returns the name of the charts of a metric, by the name of its column.
+/// Returns the beginning of the names of a metric's charts, from the name of the metric's column; `None` for another
+/// name.
 pub(super) fn stem_of(column: &str) -> Option<&'static str> {
     ALL.iter().find(|(metric, ..)| metric.name() == column).map(|(_, stem, ..)| *stem)
 }
 
-/// Returns the measures of the page's workloads for which any cell has a value.
+/// Returns the metrics that apply to the page's workloads and for which any cell has a value.
 pub(super) fn measures(view: &View) -> Vec<PageMetric> {
     let workload = |cell: &PooledCell| match cell.result.runs.first() {
+        // The first run is enough: all runs of a cell have one workload.
         Some(run) if !run.flows.is_empty() => Flows,
         Some(run) if !run.transfers.is_empty() => Transfers,
         _ if cell.result.has_fct() => Closed,
@@ -86,7 +89,7 @@ pub(super) fn measures(view: &View) -> Vec<PageMetric> {
 }
 
 impl PageMetric {
-    /// Returns a mean with its unit, and half of its confidence interval if there is one.
+    /// Returns a text with a mean, its unit, and half of its confidence interval if there is one.
     pub(super) fn words(&self, Estimate { mean, half_width, .. }: Estimate) -> String {
         let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
         let half = half_width
@@ -94,7 +97,8 @@ impl PageMetric {
         format!("{}{half}{gap}{}", significant(mean, DIGITS), self.metric.unit())
     }
 
-    /// Returns the mean and its interval; `None` where a seed has no value: a mean over the other seeds would flatter.
+    /// Returns the mean and its interval; `None` if a seed has no value, because a mean over the other seeds would look too
+    /// good.
     pub(super) fn estimate(&self, cell: &PooledCell) -> Option<Estimate> {
         self.metric.estimate_in_all(&cell.result.runs)
     }
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_has_its_own_figures() {
+    fn each_kind_of_workload_has_its_own_charts() {
         let closed = stems(RunResult { fct_s: vec![Some(3.0)], exchanges: vec![1], ..RunResult::default() });
         assert!(closed.contains(&"fct-median") && !closed.contains(&"throughput"), "{closed:?}");
         let endless = stems(RunResult { exchanges: vec![5, 5], duration_s: 1.0, ..RunResult::default() });

@@ -6,6 +6,7 @@ mod traces;
 
 use std::collections::BTreeMap;
 
+use coapace_lab::lists::joined;
 use serde_json::{Value, json};
 
 use super::axis::Axis;
@@ -14,13 +15,13 @@ use super::panels::{Charts, StyledMechanism};
 use super::report::Report;
 use super::style::{DARK, GRID, INK, PAPER, SOFT, Style};
 use super::view::View;
-use super::words::joined;
 
 /// The marks of points, by the number of a mechanism's dash.
 const MARKS: [&str; 6] = ["circle", "square", "triangle-up", "diamond", "circle-open", "x-thin-open"];
 
 impl Report {
-    /// Returns the names of all charts, in the order of the page. For a ranking they are the names of its metrics, with `worst` first.
+    /// Returns the names of all charts, as sorted on the page. For a ranking they are the names of its metrics, with `worst`
+    /// first.
     pub fn charts(&self) -> Vec<String> {
         match &self.ranking {
             Some(ranking) => ranked::names(ranking),
@@ -28,13 +29,14 @@ impl Report {
         }
     }
 
-    /// Returns a chart as a figure of plotly, in JSON. The name is that of a chart, or of a column of results, such as
-    /// `median_fct_s`: its figures over a knob, or else those of the first conditions. Without a name it is the first chart that
-    /// compares mechanisms.
+    /// Returns a chart as a plotly figure, in JSON. `name` is the name of a chart, or of a column of results, such as
+    /// `median_fct_s`. For a column, the chart shows the column over a knob, or else under the first conditions.
+    /// Without a name, the figure is the first chart that compares mechanisms.
     ///
     /// # Errors
-    /// Returns one line with the names of the charts if there is none of this name.
+    /// Returns one line with the names of the charts if none has this name.
     pub fn figure(&self, name: Option<&str>) -> Result<String, String> {
+        // A ranking has no charts on its page, only maps, which are made here.
         let figure = if let Some(ranking) = &self.ranking {
             ranked::figure(ranking, name)
         } else {
@@ -45,6 +47,7 @@ impl Report {
                 described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
             })
         };
+        // Only notebooks need the longer form; plotly.js, which draws the page, reads `#rrggbbaa`.
         figure.map(|figure| mapped(figure, as_rgba).to_string()).ok_or_else(|| {
             let names = self.charts();
             let there_is = if names.is_empty() { "no chart".to_owned() } else { names.join(", ") };
@@ -53,14 +56,17 @@ impl Report {
     }
 }
 
-/// Returns the chart of a name or of a column, or the one that is shown first.
+/// Returns the chart that a name of a chart or of a column means; `None` for an unknown name. Without a name, returns
+/// the first chart that compares mechanisms.
 fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
     let Some(name) = name else {
+        // Points compare with a paper, and not mechanisms with each other.
         let compares = |chart: &&Chart| !matches!(chart.body, Body::Points { .. });
         return charts.iter().find(compares).or_else(|| charts.first());
     };
     charts
         .iter()
+        // The exact name wins, because `is_named` also finds the charts of the same measure.
         .find(|chart| chart.name == name)
         .or_else(|| charts.iter().find(|chart| chart.is_named(name)))
 }
@@ -85,7 +91,7 @@ pub(super) fn data(charts: &Charts) -> Value {
     mapped(data, short)
 }
 
-/// Returns the value with each number, text and so on changed by `leaf`.
+/// Returns a JSON value in which `leaf` has replaced each number, text, truth value and null.
 fn mapped(value: Value, leaf: fn(Value) -> Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(|item| mapped(item, leaf)).collect(),
@@ -96,15 +102,18 @@ fn mapped(value: Value, leaf: fn(Value) -> Value) -> Value {
     }
 }
 
-/// Returns a whole number as an integer: a page has many, and each `.0` less makes it smaller.
+/// Returns a whole number as an integer, and any other value unchanged. A page has many numbers, and is smaller without
+/// their `.0`.
 fn short(value: Value) -> Value {
     match value.as_f64() {
+        // Whole numbers below 10¹⁵ are exact as floats and as integers.
         Some(x) if x.fract() == 0.0 && x.abs() < 1e15 => (x as i64).into(),
         _ => value,
     }
 }
 
-/// Returns a colour with an opacity in the form that plotly.py 5 and 6 take, too: they know no `#rrggbbaa`.
+/// Returns a colour `#rrggbbaa` as `rgba(…)`, because plotly.py 5 and 6 do not know `#rrggbbaa`. Any other value is
+/// unchanged.
 fn as_rgba(value: Value) -> Value {
     let Some(digits) = value.as_str().and_then(|text| text.strip_prefix('#')).filter(|it| it.len() == 8)
     else {
@@ -115,7 +124,7 @@ fn as_rgba(value: Value) -> Value {
     format!("rgba({red},{green},{blue},{:.3})", f64::from(alpha) / 255.0).into()
 }
 
-/// Returns a figure with the common parts of its layout.
+/// Returns a plotly figure of the traces `data`, with a layout of common parts and of `more`.
 fn described(title: &str, height: usize, data: &[Value], more: Value) -> Value {
     let mut layout = json!({
         "template": template(),
@@ -127,11 +136,12 @@ fn described(title: &str, height: usize, data: &[Value], more: Value) -> Value {
         "height": height.max(280) + 70,
         "margin": { "l": 60, "r": 24, "t": 60, "b": 50 },
     });
+    // Last, so that a kind of chart can replace the common parts.
     extend(&mut layout, more);
     json!({ "data": data, "layout": layout })
 }
 
-/// Adds the members of an object to another.
+/// Adds the members of `more` to `object`, in place of members with the same names.
 fn extend(object: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (object, more) {
         object.extend(more);
@@ -149,6 +159,7 @@ fn template() -> Value {
 
 /// Returns an axis of plotly.
 fn axis(axis: &Axis) -> Value {
+    // Plotly takes the ends of a logarithmic axis as powers of ten.
     let range = axis.range.map(|end| if axis.log { end.log10() } else { end });
     let mut made = json!({ "title": { "text": plain(&axis.title) }, "range": range });
     if axis.log {
@@ -180,6 +191,7 @@ fn dash(style: Style) -> String {
 
 /// Returns text that plotly does not read as markup.
 fn plain(text: &str) -> String {
+    // The ampersand first, because the other replacements contain one.
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -227,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_with_an_opacity_is_in_the_form_of_plotly_5() {
+    fn a_translucent_colour_has_the_syntax_of_plotly_5() {
         let colours = mapped(json!({ "a": ["#57534e29", "#57534e", "#not-colour", 2.5] }), as_rgba);
         assert_eq!(colours, json!({ "a": ["rgba(87,83,78,0.161)", "#57534e", "#not-colour", 2.5] }));
     }
 
     #[test]
-    fn every_chart_of_the_page_is_a_figure_with_its_numbers() {
+    fn every_chart_of_a_report_is_a_notebook_figure_with_its_data() {
         let report = report(results(&["20", "40"], &["default", "cocoa", "fasor-token"]));
         let view = View::of(&report);
         let charts = Charts::of(&view);
@@ -257,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_names_its_chart_and_without_a_name_mechanisms_are_compared() {
+    fn a_notebook_chart_is_chosen_by_column_name_and_compares_mechanisms_by_default() {
         let sweep = report(results(&["20", "40"], &["default", "cocoa"]));
         assert_eq!(read(&sweep, Some("median_fct_s")), read(&sweep, Some("fct-median-over-clients")));
         assert_eq!(read(&sweep, None), read(&sweep, Some("fct-median-over-clients")));
@@ -269,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_has_one_for_a_dark_ground() {
+    fn every_colour_has_a_counterpart_for_dark_backgrounds() {
         let report = report(results(&["20", "40"], &["default", "cocoa"]));
         let data = data(&Charts::of(&View::of(&report)));
         let json = json!([data["panels"], data["template"]]).to_string();
@@ -287,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_trace_has_its_mechanism_and_its_row() {
+    fn every_trace_of_a_chart_has_its_mechanism_and_its_row() {
         let report = report(results(&["20"], &["default", "cocoa", "fasor-token"]));
         let data = data(&Charts::of(&View::of(&report)));
         for panel in data["panels"].as_array().unwrap() {
@@ -302,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_and_no_markup() {
+    fn names_in_notebook_charts_are_escaped() {
         let (mut results, references) = results(&["20"], &["default", "cocoa"]);
         results[0].cell.mechanism = "<b>a</b>&".into();
         let figure = read(&report((results, references)), Some("fct-median"));
@@ -310,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_a_heat_map_and_published_figures_points() {
+    fn notebook_charts_show_pairs_as_a_heat_map_and_published_values_as_points() {
         let scenario = Scenario::load("coexistence", &[("workload.duration".into(), "60 s".into())]).unwrap();
         let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
         let matrix = Matrix::of(&conduct(&trials(&Arc::new(scenario), &contenders, 1).unwrap(), 2, &|| {}));

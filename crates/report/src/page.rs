@@ -21,10 +21,12 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     let view = View::of(report);
     let charts = Charts::of(&view);
     let films = Films::of(&view);
+    // Pages without a film do without its style.
     head(out, report, if films.is_some() { film::STYLE } else { "" })?;
     masthead(out, report, &view)?;
     legend(out, &view)?;
     writeln!(out, "<main>")?;
+    // Both sum up runs under many conditions, which the sections below could not show together.
     if report.sensitivity.is_some() || report.ranking.is_some() {
         if let Some(sensitivity) = &report.sensitivity {
             let html = sensitivity::heat_maps(sensitivity);
@@ -51,6 +53,7 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     orders(out, &view)?;
     let results = tables::results(&view);
+    // With a matrix of coexistence the cells are the populations without a rival.
     let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
     section(out, "results", title, RESULTS, &results)?;
     if let Some(populations) = tables::populations(&view) {
@@ -64,12 +67,14 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     section(out, "glossary", "Glossary", "", GLOSSARY)?;
     section(out, "provenance", "How this was made", "", &provenance(report, &view))?;
     writeln!(out, "</main>")?;
+    // Without results there is nothing for the scripts to draw, and plotly is most of the page's size.
     if view.groups.is_empty() {
         return writeln!(out, "</body>\n</html>");
     }
     writeln!(out, "<script>{}</script>", html::PLOTLY)?;
     writeln!(
         out,
+        // The data come before the script that reads them.
         "<script type=\"application/json\" id=\"data\">{}</script>",
         json_for_script(&notebook::data(&charts))?
     )?;
@@ -81,6 +86,7 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
 }
 
 fn head(out: &mut impl io::Write, report: &Report, more_style: &str) -> io::Result<()> {
+    // Scripts and styles are part of the page, so `unsafe-inline`; plotly saves a chart by way of an image in a URL.
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en-GB\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -160,6 +166,7 @@ fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
         return Ok(());
     }
     let verdicts: Vec<_> = titled.iter().map(|(_, verdict)| verdict.clone()).collect();
+    // The rules have signs such as `>`, and `section` takes HTML.
     let text = ORDERS.to_owned() + &escape(&rules(&verdicts).join(" "));
     section(out, "orders", "Published orders", &text, &tables::orders(&titled))
 }
@@ -182,6 +189,7 @@ fn panels(charts: &[Numbered]) -> String {
 
 fn provenance(report: &Report, view: &View) -> String {
     let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
+    // On a page of pairs the cells are only the populations without a rival; the matrix has counted all runs.
     let alone: u64 = summaries().map(|summary| summary.runs).sum();
     let runs = view.coexistence.map_or(alone, |matrix| matrix.runs);
     let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
@@ -203,7 +211,7 @@ fn provenance(report: &Report, view: &View) -> String {
     )
 }
 
-/// Joins texts in ascending order.
+/// Joins the texts in ascending order, each once.
 fn each_once(texts: impl Iterator<Item = String>, between: &str) -> String {
     texts.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(between)
 }
@@ -217,27 +225,27 @@ fn origin(report: &Report) -> String {
     )
 }
 
-const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts what is met under the value of \
-    its row and that of its column, all other conditions as chosen; on the diagonal stands the value alone. Blue is more than as chosen, orange \
+const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts the figures or orders that are met under the values of \
+    its row and its column, all other conditions as chosen; on the diagonal the value is alone. Blue is more than as chosen, orange \
     less. The publication determines the counts that are the same everywhere; the others depend on the choice.";
 
-const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
-    column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
+const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half the \
+    column’s. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
     row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
 
 const KEPT: &str = "The throughput of a client of the row in the company of the column, in per cent of what it is where \
-    all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
-    company dear all the same: a column that is blue throughout makes everyone slower.";
+    all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. Even with a fair share a \
+    mechanism can lose: a column that is blue throughout makes everyone slower.";
 
-const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
+const SWEEP: &str = "One line a mechanism, over a knob that varies while everything else stays: the mean over the seeds, and as a \
     band around it the 95 % confidence interval of that mean. A seed without a figure leaves its point out.";
 
-const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
+const ORDERS: &str = "The paper says which mechanism lies above which, or how many times the one figure is the other. \
     Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
-    with its 95 % confidence interval. Those that do not hold come first, the farthest off before the others, then those that are inconclusive. ";
+    with its 95 % confidence interval. Orders that do not hold come first, the farthest off before the others, then inconclusive ones. ";
 
-const TABLES: &str = "A figure is within where neither of published and measured is more than so many times the other: the factor \
-    asked for. The largest met is that of the worst figure of a table, and a dash where one was not measured.";
+const TABLES: &str = "A figure is within if published and measured differ by at most the factor asked for, in either direction. \
+    The largest met is the factor of the worst figure of a table, or a dash if a figure was not measured.";
 
 const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
     perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
@@ -248,8 +256,8 @@ const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % 
     seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
 
 const STAKES: &str = "The best mechanism under each condition, the mechanisms that tie with it (paired t tests at 5 % for all mechanisms \
-    together, Holm 1979), how many are at most 5 % worse, and the one that is farthest behind. Published mechanisms that dither are \
-    compared where there are two of them: the table of results has the others.";
+    together, Holm 1979), how many are at most 5 % worse, and the one that is farthest behind. If at least two published mechanisms dither, only \
+    these are compared; the table of results has the others.";
 
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
@@ -267,7 +275,7 @@ const FIGURES: [(&str, &str, &str); 11] = [
         "How long clients take",
         "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
          whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
-         A diamond <span class=\"diamond\">◆</span> is the median that was published; it stands alone where too many clients gave up for a \
+         A diamond <span class=\"diamond\">◆</span> is the median that was published; it is alone where too many clients gave up for a \
          box. The dotted line is the bound that the network sets for \
          clients that share fairly and send no spurious copies: the slowest hop has to carry every exchange, and losses cost time. A \
          median beyond it makes other clients wait, which the right end of its box shows, or is paid for with copies.",
@@ -292,7 +300,7 @@ const FIGURES: [(&str, &str, &str); 11] = [
     ),
     (
         "retransmissions",
-        "What is sent again",
+        "Messages that are sent again",
         "Retransmissions of a client, on average. The solid part, and the figure beside the bar, were spurious: an earlier copy had \
          arrived. The pale part was needed.",
     ),
@@ -335,16 +343,16 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Spurious</dt><dd>A retransmission of a message of which an earlier copy had arrived.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
     <dt>Bound</dt><dd>The limit that the network sets. In tables no mechanism can do better; see docs/rank.md.</dd>\
-    <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
+    <dt>Goodput</dt><dd>Payload of completed exchanges per second; retransmissions do not count.</dd>\
     <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
     everything.</dd>\
     <dt>PDR</dt><dd>Packet delivery ratio: messages that reached their sink, of those that the application handed over.</dd>\
     <dt>Delay</dt><dd>From the offer of a message to its first arrival at its sink.</dd>\
     <dt>Carried load</dt><dd>Bits of CoAP messages that reached their sinks in a second.</dd>\
-    <dt>Settling time</dt><dd>How long after an event the delay was as before.</dd>\
-    <dt>Told apart</dt><dd>The figures of two mechanisms differ, seed by seed (paired t test of the logarithms). Each is compared with the \
-    best; the level of 5 % is for all of these comparisons together (Holm 1979).</dd>\
+    <dt>Settling time</dt><dd>The time from an event until the delay was as before.</dd>\
+    <dt>Tie</dt><dd>The figures of two mechanisms do not differ significantly, seed by seed (paired t test of the logarithms). Each is compared \
+    with the best; the level of 5 % is for all of these comparisons together (Holm 1979).</dd>\
     <dt>±</dt><dd>Half of the 95 % confidence interval of a mean over the seeds (Student’s t).</dd>\
     <dt>Quantiles</dt><dd>In tables and intervals: of the clients or messages of each seed, then the mean over the seeds. In boxes and \
     distributions: over all seeds together.</dd></dl>";

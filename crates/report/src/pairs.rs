@@ -7,36 +7,37 @@ use coapace_lab::results::Metric;
 use super::rounded::rounded;
 use super::view::View;
 
-/// The figure that colours a heat map.
+/// The value that colours a heat map.
 #[derive(Clone, Copy)]
 pub(super) enum PairFigure {
     /// The relative share of the throughput, or of the goodput of transfers: 1 is fair.
     Share,
-    /// The throughput, or the goodput of transfers, as a fraction of the same where all clients have the row's mechanism.
+    /// The throughput, or the goodput of transfers, as a fraction of its value if all clients have the row's mechanism.
     Kept,
 }
 
-/// A heat map of one figure.
+/// The values of a heat map, which is coloured by one [`PairFigure`].
 pub(super) struct Pairs {
     /// Whether the mechanisms are compared by transfers.
     pub(super) of_transfers: bool,
     pub(super) measure: PairFigure,
-    /// The numbers of the mechanisms, in the order of rows and of columns.
+    /// The numbers of the mechanisms in the rows, which are also the columns.
     pub(super) mechanisms: Vec<usize>,
     pub(super) cells: Vec<Vec<Square>>,
 }
 
-/// A square: the mechanism of a row sharing a network with that of a column. Shares are fractions; times are in seconds.
+/// A square: the mechanism of a row sharing a network with the mechanism of a column. Shares are fractions; times are in seconds.
 pub(super) struct Square {
     share: Option<f64>,
     kept: Option<f64>,
     pub(super) starved: bool,
-    /// Exchanges a second of both mechanisms together, or the share of the link that all their transfers had.
+    /// Exchanges a second of both mechanisms together, or the share of the link that all their transfers used.
     together: f64,
-    /// Bit/s of the transfers of a client of the row; `None` if the mechanisms are compared by exchanges.
+    /// The goodput of a client with the row's mechanism, in bit/s; `None` if the mechanisms are compared by exchanges.
     goodput: Option<f64>,
     jain: Option<f64>,
-    /// Retransmissions, or blocks sent again, as a fraction of the requests, of the row's mechanism and of both together.
+    /// The retransmissions or repeated blocks of the row's mechanism, as a fraction of its requests. The next field has
+    /// the fraction of both mechanisms together.
     again: Option<f64>,
     again_together: Option<f64>,
     time: Option<f64>,
@@ -52,7 +53,7 @@ impl Pairs {
         Some(Self { of_transfers, measure, mechanisms, cells: (0..size).map(row).collect() })
     }
 
-    /// Returns the name of the rate that is shared.
+    /// Returns the name of the rate that the mechanisms share: throughput or goodput.
     pub(super) fn rate(&self) -> &'static str {
         rate(self.of_transfers)
     }
@@ -64,7 +65,7 @@ impl Pairs {
 }
 
 impl Square {
-    /// Returns the figure that colours the square.
+    /// Returns the value that colours the square.
     pub(super) fn value(&self, measure: PairFigure) -> Option<f64> {
         match measure {
             PairFigure::Share => self.share,
@@ -72,7 +73,18 @@ impl Square {
         }
     }
 
-    /// Returns lines of HTML about the square. A mechanism among its own kind has no share.
+    /// Returns the text in the square: the value in percent, with a star if the row's mechanism is starved, or `·`
+    /// without a value. `alone` means that the row and the column have the same mechanism.
+    pub(super) fn text(&self, measure: PairFigure, alone: bool) -> String {
+        // Among its own kind a mechanism has a fair share by definition, so the number would say nothing.
+        match self.value(measure).filter(|_| !(alone && matches!(measure, PairFigure::Share))) {
+            Some(value) => format!("{:.0}{}", rounded(value * 100.0), if self.starved { "*" } else { "" }),
+            None => "·".to_owned(),
+        }
+    }
+
+    /// Returns lines of HTML about the square. `alone` means that the row and the column have the same mechanism, which
+    /// then has no share to show.
     pub(super) fn words(&self, alone: bool) -> String {
         let percent = |share: Option<f64>| {
             share.map_or_else(|| "–".to_owned(), |share| format!("{:.0} %", share * 100.0))
@@ -83,7 +95,9 @@ impl Square {
             percent(self.kept),
             rate(self.goodput.is_some())
         );
+        // Among its own kind the share is fair by definition.
         let beside = if alone { "" } else { &beside };
+        // Only pairs that are compared by transfers have a goodput.
         if let Some(goodput) = self.goodput {
             return format!(
                 "{beside}{} kbit/s for a client, a transfer takes {} s<br>{} of its blocks are sent again<br>together: {} of the link, {} again",
@@ -119,13 +133,49 @@ impl Square {
     }
 }
 
-/// Returns the name of the rate that clients share.
+/// Returns the name of the rate that clients share: goodput if they are compared by transfers, otherwise throughput.
 pub(super) fn rate(of_transfers: bool) -> &'static str {
     if of_transfers { "goodput" } else { "throughput" }
 }
 
 /// Returns the page's numbers of the mechanisms of a matrix.
 pub(super) fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
+    // The groups of such a page are of the same mechanisms, so each is found.
     let number = |name: &String| view.mechanisms.iter().position(|other| other == name).unwrap_or(0);
     matrix.mechanisms.iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::axis::Axis;
+    use super::super::chart::{Body, Chart};
+    use super::super::drawing::svg;
+    use super::super::panels::StyledMechanism;
+    use super::super::plates::Plates;
+    use super::super::style::styles;
+    use super::*;
+
+    fn square(share: f64) -> Square {
+        let (share, kept) = (Some(share), Some(share));
+        let (goodput, jain, again, again_together, time) = (None, None, None, None, None);
+        Square { share, kept, starved: false, together: 1.0, goodput, jain, again, again_together, time }
+    }
+
+    #[test]
+    fn a_drawn_map_of_shares_has_no_numbers_on_its_diagonal() {
+        let drawn = |measure| {
+            let cells = vec![vec![square(1.0), square(1.4)], vec![square(0.6), square(1.0)]];
+            let pairs = Pairs { of_transfers: false, measure, mechanisms: vec![0, 1], cells };
+            let [name, title, caption, conditions] = ["map"; 4].map(str::to_owned);
+            let (x, y, body) = (Axis::names(), Axis::names(), Body::Squares(pairs));
+            let names = ["default", "ebb"];
+            let styled =
+                names.iter().zip(styles(&names)).map(|(name, style)| StyledMechanism { name, style });
+            let chart = Chart { name, title, caption, conditions, x, y, body };
+            svg(&chart, &styled.collect::<Vec<_>>(), &Plates::default())
+        };
+        let counts = |svg: &str| [">·<", ">100<", ">140<", ">60<"].map(|text| svg.matches(text).count());
+        assert_eq!(counts(&drawn(PairFigure::Share)), [2, 0, 1, 1]);
+        assert_eq!(counts(&drawn(PairFigure::Kept)), [0, 2, 1, 1]);
+    }
 }

@@ -1,4 +1,4 @@
-//! The charts of a page, in the order of its sections.
+//! The charts of a page, sorted by its sections.
 
 mod coexisting;
 mod distributions;
@@ -19,7 +19,7 @@ use super::view::{Conditioned, View};
 pub(super) struct Charts<'a> {
     mechanisms: Vec<StyledMechanism<'a>>,
     panels: Vec<Chart>,
-    /// The numbers of the charts of each kind that has any.
+    /// The numbers of the charts of each kind. A kind without charts has no entry.
     sections: BTreeMap<&'static str, Range<usize>>,
 }
 
@@ -39,6 +39,7 @@ impl<'a> Charts<'a> {
         let mechanisms = named.map(|(name, style)| StyledMechanism { name, style }).collect();
         let mut charts = Self { mechanisms, panels: Vec::new(), sections: BTreeMap::new() };
         let each = |chart: fn(&Conditioned) -> Option<Chart>| view.groups.iter().filter_map(chart);
+        // Charts are numbered in the order of these calls.
         charts.section("share", coexisting::chart(view, PairFigure::Share));
         charts.section("kept", coexisting::chart(view, PairFigure::Kept));
         charts.section("published", published::charts(view));
@@ -57,7 +58,7 @@ impl<'a> Charts<'a> {
         charts
     }
 
-    /// Adds charts of one kind. A name that is taken gets the chart's conditions behind it, and then a number.
+    /// Adds charts of one kind. The name of a chart is followed by its conditions, and by a number if that name is already used.
     fn section(&mut self, kind: &'static str, charts: impl IntoIterator<Item = Chart>) {
         let first = self.panels.len();
         for mut chart in charts {
@@ -65,6 +66,7 @@ impl<'a> Charts<'a> {
                 chart.name = format!("{}--{}", chart.name, slug(&chart.conditions));
             }
             let is_free = |name: &String| self.panels.iter().all(|other| other.name != *name);
+            // Two conditions may have one slug, such as `a b` and `a-b`.
             let numbered = (2..).map(|number| format!("{}-{number}", chart.name));
             let name = [chart.name.clone()].into_iter().chain(numbered).find(is_free);
             chart.name = name.unwrap_or_default();
@@ -81,12 +83,12 @@ impl<'a> Charts<'a> {
         Some(numbers.clone().zip(&self.panels[numbers.clone()]).collect())
     }
 
-    /// Returns every chart, in the order of their numbers.
+    /// Returns every chart, sorted by their numbers.
     pub(super) fn all(&self) -> &[Chart] {
         &self.panels
     }
 
-    /// Returns the mechanisms, in the order of their numbers.
+    /// Returns the mechanisms, sorted by their numbers.
     pub(super) fn mechanisms(&self) -> &[StyledMechanism<'a>] {
         &self.mechanisms
     }

@@ -7,8 +7,8 @@ use super::chart::Chart;
 /// The charts that are written as files, and their form.
 #[derive(Clone, Debug)]
 pub struct Plates {
-    /// The charts: their names, columns such as `median_fct_s`, or `all`. Without any they are those that compare conditions, or all if
-    /// there is one condition.
+    /// The charts: their names, columns such as `median_fct_s`, or `all`. If the list is empty, the charts that compare
+    /// conditions are chosen, or all charts if there is only one condition.
     pub charts: Vec<String>,
     /// The size.
     pub size: PlateSize,
@@ -32,7 +32,7 @@ pub enum PlateSize {
     Column,
     /// Both columns of an IEEE paper: 7.16 inches.
     Double,
-    /// A slide of 16:9: 1280 to 720 pixels.
+    /// A slide of 16:9: 1280 by 720 pixels.
     Slide,
 }
 
@@ -50,7 +50,7 @@ impl PlateSize {
         }
     }
 
-    /// Returns the size of the picture of a chart that was drawn in this size.
+    /// Returns the width and the height of the file for a chart of this drawn size, in pixels of 1/96 inch.
     pub(super) fn outer(self, [width, height]: [f64; 2]) -> [f64; 2] {
         match self {
             Self::Page => [width, height],
@@ -75,7 +75,7 @@ impl Plates {
     /// Returns the charts that are written.
     ///
     /// # Errors
-    /// Returns one line with the names of the charts if there is none of a name.
+    /// Returns one line with the names of the charts if a name is unknown.
     pub(super) fn choose<'a>(&self, all: &'a [Chart]) -> Result<Vec<&'a Chart>, String> {
         if self.charts.is_empty() {
             let compare: Vec<_> = all.iter().filter(|chart| !chart.is_of_one_condition()).collect();
@@ -86,7 +86,7 @@ impl Plates {
             let named: Vec<usize> =
                 (0..all.len()).filter(|&place| name == "all" || all[place].is_named(name)).collect();
             let compare = named.iter().copied().filter(|&place| !all[place].is_of_one_condition());
-            // A column stands for its chart over a knob, if there is one.
+            // The name of a column means its chart over a knob, if there is one.
             let compare: Vec<usize> =
                 compare.filter(|&place| name != "all" && all[place].name != *name).collect();
             if named.is_empty() {
@@ -95,6 +95,7 @@ impl Plates {
             }
             chosen.extend(if compare.is_empty() { named } else { compare });
         }
+        // Two names may mean one chart, such as `all` and a column; it is written once, in the order of the page.
         chosen.sort_unstable();
         chosen.dedup();
         Ok(chosen.into_iter().map(|place| &all[place]).collect())

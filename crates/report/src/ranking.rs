@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use coapace_lab::lists::distinct;
+use coapace_lab::lists::{capitalised, distinct};
 use coapace_lab::number::{significant, significant_or_dash};
 use coapace_lab::rank::{
     Hindsight, HindsightChoice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
@@ -12,16 +12,15 @@ use coapace_lab::results::{FigureRatio, Metric};
 
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
-use super::words::capitalised;
 
-/// The ratio that has the full colour. Larger ones have it, too.
+/// The ratio from which on a square has the full colour.
 pub(super) const WORST_COLOUR: f64 = 4.0;
 
 /// Writes the sections of a ranking.
 pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<()> {
     let chance = ranking.chance().map_or_else(String::new, |chance| format!(" {chance}"));
     section(out, "standings", "Standings", &(STANDINGS.to_owned() + &chance), &standings(ranking))?;
-    section(out, "map", "Where each is how far behind", MAP, &maps(ranking))?;
+    section(out, "map", "How far each mechanism is behind in each cell", MAP, &maps(ranking))?;
     if !ranking.left_out.is_empty() {
         let names: Vec<String> =
             ranking.left_out.iter().map(|name| format!("<li>{}</li>", escape(name))).collect();
@@ -34,7 +33,7 @@ pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<(
     Ok(())
 }
 
-/// Returns the name of a cell's section.
+/// Returns the HTML id of a cell's section.
 fn anchor(cell: usize) -> String {
     format!("cell-{}", cell + 1)
 }
@@ -49,6 +48,7 @@ fn standings(ranking: &Ranking) -> String {
         ("Figures", "within 5\u{a0}%"),
     ];
     let mut html = String::from("<tbody>");
+    // Standings are sorted by section, so its heading comes before its first mechanism.
     let mut undithered = false;
     for standing in &ranking.standings {
         if standing.section == Section::Undithered && !undithered {
@@ -64,6 +64,7 @@ fn standings(ranking: &Ranking) -> String {
         }
         html.push_str("</tr>");
     }
+    // Below all mechanisms, because nobody can choose in hindsight.
     hindsight(&mut html, ranking, HEADER.len());
     let head = headings(HEADER.map(|(name, below)| format!("{name}<small>{below}</small>")));
     table("results", &head, &(html + "</tbody>"))
@@ -77,7 +78,7 @@ fn group(html: &mut String, columns: usize, heading: &str) {
     );
 }
 
-/// Writes the rows of what each cell's best mechanism reaches, if there are any.
+/// Writes the rows of the results in hindsight: with the best mechanism of each cell.
 fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
     let all = ranking.hindsight_rows();
     if !all.is_empty() {
@@ -90,6 +91,7 @@ fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
         number(html, "", Some(hindsight.geometric_mean), &times(hindsight.geometric_mean));
         let (near, cells) = (hindsight.cells_near, ranking.cells.len());
         number(html, "", Some(near as f64), &format!("{near} of {cells}"));
+        // Hindsight is chosen by cell, so it has no count of figures.
         html.push_str("<td></td></tr>");
     }
 }
@@ -99,6 +101,7 @@ fn worst(html: &mut String, ranking: &Ranking, worst: Option<Worst>) {
     let ratio = worst.map(|worst| worst.ratio);
     let interval = ratio.map_or_else(String::new, |ratio| ratio.words().1);
     let mean = ratio.map(|ratio| ratio.mean);
+    // `times` prints a dash for NaN, here a missing ratio.
     number(html, "", mean, &format!("{}<small> {interval}</small>", times(mean.unwrap_or(f64::NAN))));
     let Some(worst) = worst else { return html.push_str("<td></td>") };
     let cell = &ranking.cells[worst.cell];
@@ -108,7 +111,7 @@ fn worst(html: &mut String, ranking: &Ranking, worst: Option<Worst>) {
     let _ = write!(html, "<td><a href=\"#{anchor}\">{name}{gap}{metric}</a></td>");
 }
 
-/// Returns the name of a mechanism, with a word if it is not a published one.
+/// Returns the name of a mechanism, and a note if it is not a published mechanism.
 fn named(ranking: &Ranking, standing: &Standing) -> String {
     let word = match standing.section {
         Section::Coapace => "<small> made here</small>",
@@ -123,7 +126,8 @@ pub(super) fn metrics(ranking: &Ranking) -> Vec<Metric> {
     distinct(ranking.cells.iter().flat_map(|cell| &cell.figures).map(|figure| figure.metric))
 }
 
-/// Returns the ratio of a mechanism in a cell by this metric, or else the worst by any, and its metric; `None` if there is none.
+/// Returns a mechanism's ratio by `metric` in a cell, together with this metric. Without `metric`, returns the worst
+/// ratio by any metric, together with that metric. Returns `None` if the mechanism has no such ratio in the cell.
 pub(super) fn ratio(
     ranking: &Ranking,
     metric: Option<Metric>,
@@ -144,6 +148,7 @@ fn maps(ranking: &Ranking) -> String {
     let hindsight = ranking.hindsight();
     let mut html = map(ranking, None, hindsight.first().map_or(&[], |it| &it.choices));
     let metrics = metrics(ranking);
+    // The map of the only metric would be the map of the worst ratios again.
     for &metric in metrics.iter().filter(|_| metrics.len() > 1) {
         let line = format!("{} alone", capitalised(metric.title()));
         html += &folded(&line, &map(ranking, Some(metric), &[]));
@@ -151,7 +156,7 @@ fn maps(ranking: &Ranking) -> String {
     html
 }
 
-/// Returns a table of squares, a row for each cell that has this [`ratio`], and a column for what was best in hindsight, if there
+/// Returns a table of squares, a row for each cell that has this [`ratio`], and a column for the best in hindsight, if there
 /// are `choices`. Each square leads to the section of its cell.
 fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -> String {
     let mut head = headings(["", "Cell"]);
@@ -159,6 +164,7 @@ fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -
         head += "<th scope=\"col\"><span>hindsight</span></th>";
     }
     for standing in &ranking.standings {
+        // Mechanisms without dither are not compared with the others, and are set apart.
         let class = if standing.section == Section::Undithered { " class=\"apart\"" } else { "" };
         let _ = write!(head, "<th scope=\"col\"{class}><span>{}</span></th>", named(ranking, standing));
     }
@@ -166,9 +172,11 @@ fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -
     for (place, cell) in ranking.cells.iter().enumerate() {
         let of = |mechanism: usize| (mechanism, ratio(ranking, metric, place, mechanism));
         let all: Vec<_> = ranking.standings.iter().map(|standing| of(standing.mechanism)).collect();
+        // A cell without this metric would be an empty row.
         if all.iter().all(|(_, ratio)| ratio.is_none()) {
             continue;
         }
+        // The choice of hindsight is a copy of one of the columns, so that it can be read beside them.
         let chosen = choices.get(place).map(|choice| of(choice.mechanism));
         let (anchor, name) = (anchor(place), escape(&cell.name));
         let number = place + 1;
@@ -194,14 +202,15 @@ fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -
     table("heat", &head, &(html + "</tbody>"))
 }
 
-/// Returns the colour of a ratio: orange the further it is above 1, by its logarithm, and blue below.
+/// Returns the colour of a ratio: orange above 1 and blue below, the stronger the further its logarithm is from 0.
 fn colour(ratio: f64) -> String {
+    // At most 70 %, so that black text stays legible.
     let strength = (ratio.ln().abs() / WORST_COLOUR.ln()).min(1.0) * 70.0;
     let colour = if ratio < 1.0 { "#2a7fc0" } else { "#e07b1a" };
     format!("color-mix(in srgb, {colour} {strength:.0}%, transparent)")
 }
 
-/// Returns the table of a cell: every figure that counts, with its ratio and interval. The best is bold.
+/// Returns the table of a cell: every value that counts, with its ratio and interval. The best is bold.
 fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
     let columns = |figure: &RankedFigure| {
         let title = capitalised(figure.metric.title());
@@ -213,6 +222,7 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         let own = standing.mechanism;
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
         for figure in &cell.figures {
+            // The best is one of the published mechanisms with dither: the one with the ratio 1.
             let class = if figure.best == own { " class=\"best\"" } else { "" };
             let value = figure.values[own];
             number(&mut html, class, value, &significant_or_dash(value, figure.metric.digits()));
@@ -223,6 +233,7 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         }
         html.push_str("</tr>");
     }
+    // The bound comes last: it limits all mechanisms and is not one of them.
     if cell.figures.iter().any(|figure| figure.bound.is_some()) {
         html.push_str("<tr class=\"bound\"><th scope=\"row\">bound</th>");
         for figure in &cell.figures {
@@ -239,16 +250,16 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
     table("results", &head, &(html + "</tbody>")) + "<p><a href=\"#map\">to the map</a></p>"
 }
 
-const STANDINGS: &str = "Ratios of the figures of a mechanism to those of the best published mechanism that dithers, in each cell and by each figure \
+const STANDINGS: &str = "Ratios of the figures of a mechanism to the figures of the best published mechanism with random timeouts, in each cell and by each figure \
     that counts there: 1 is as good, 2 is twice as slow or half as much. The worst ratio is the risk of choosing the mechanism without knowing the \
-    network. Mechanisms without dither win by lock-step where clients begin together; they stand below and are no yardstick. \
+    network. Mechanisms without dither win by lock-step where clients begin together; they are listed below, and no mechanism is compared with them. \
     Hindsight is an oracle that chooses a mechanism for each cell. The distance of a mechanism from it is its regret.";
 
-const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is behind \
-    the best published mechanism of the cell, blue before it. Hindsight is the smallest square of the published ones that dither; hover over it for its mechanism. \
+const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is worse than \
+    the best published mechanism of the cell, blue is better. Hindsight is the smallest square of the published ones that dither; hover over it for its mechanism. \
     A square leads to its cell.";
 
-const LEFT_OUT: &str = "No published mechanism that dithers achieved anything in these cells.";
+const LEFT_OUT: &str = "No published mechanism with random timeouts has a result in these cells.";
 
 #[cfg(test)]
 mod tests {
@@ -269,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_square_leads_to_the_section_of_its_cell() {
+    fn a_square_of_the_ranking_map_links_to_the_section_of_its_cell() {
         let report = Report { ranking: Some(ranking()), ..Report::default() };
         let mut out = Vec::new();
         report.write_html(&mut out).unwrap();
@@ -282,7 +293,7 @@ mod tests {
             );
         }
         assert!(page.contains("Without dither") && page.contains("Use "), "{page}");
-        assert!(page.contains("<code>coapace list mechanisms "), "what stands in backticks is code");
+        assert!(page.contains("<code>coapace list mechanisms "), "text between backticks is code");
         assert!(page.len() < 200_000, "the page needs no chart library");
         for address in ["http:", "https:", "src="] {
             assert!(!page.contains(address), "the page has {address}");
@@ -290,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_column_of_the_map_is_the_smallest_published_square() {
+    fn the_first_column_of_the_ranking_map_is_the_best_published_value_of_each_cell() {
         let ranking = ranking();
         let page = maps(&ranking);
         let row = page.split("<th scope=\"row\">2</th>").nth(1).expect("the second cell");
@@ -307,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_colour_grows_with_the_distance_from_the_best() {
+    fn squares_of_the_ranking_map_are_darker_the_worse_the_ratio() {
         assert_eq!(colour(1.0), "color-mix(in srgb, #e07b1a 0%, transparent)");
         assert_eq!(colour(2.0), "color-mix(in srgb, #e07b1a 35%, transparent)");
         assert_eq!(colour(f64::INFINITY), "color-mix(in srgb, #e07b1a 70%, transparent)");

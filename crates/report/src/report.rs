@@ -24,7 +24,7 @@ pub struct Report {
     /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
     /// with the pairs.
     pub coexistence: Option<Matrix>,
-    /// The scores under other values of a paper's open conditions. If there are any, the page shows nothing else.
+    /// The scores of a paper under other values of its unpublished conditions. If there are any, the page shows nothing else.
     pub sensitivity: Option<Sensitivity>,
     /// The ratios of mechanisms over many cells. If there are any, the page shows nothing else.
     pub ranking: Option<Ranking>,

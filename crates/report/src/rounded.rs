@@ -10,7 +10,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_rounded_to_five_digits() {
+    fn numbers_in_a_report_are_rounded_to_five_digits() {
         assert!((rounded(1234.5678) - 1234.6).abs() < 1e-9);
         assert!((rounded(0.000_123_456_7) - 0.000_123_46).abs() < 1e-12);
         assert!(rounded(0.0).abs() < f64::EPSILON);

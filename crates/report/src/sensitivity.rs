@@ -1,17 +1,19 @@
-//! The heat maps of a paper's open conditions.
+//! The heat maps of the conditions that a paper does not state.
 
 use std::fmt::Write;
 
+use coapace_lab::lists::capitalised;
 use coapace_lab::papers::{Count, Sensitivity, SensitivityScore};
 
 use super::html::{escape, headings, table};
-use super::words::capitalised;
 
-/// Returns in a sentence how much is met as chosen, and within which bounds under all other values.
+/// Returns a sentence on how many results of the paper are met with the chosen values of its unpublished conditions,
+/// and how many at least and at most with other values.
 pub(super) fn headline(sensitivity: &Sensitivity) -> String {
     let part = |(name, of): Count| {
         let (met, all) = of(&sensitivity.base);
         let counts = || sensitivity.scores.values().map(|score| of(score).0);
+        // Without any other value there is nothing but the count as chosen.
         let (least, most) = (counts().min().unwrap_or(met), counts().max().unwrap_or(met));
         let others = if least == most { least.to_string() } else { format!("{least} to {most}") };
         (all > 0).then(|| format!("{name}: {met} of {all} as chosen, {others} under other values"))
@@ -19,7 +21,7 @@ pub(super) fn headline(sensitivity: &Sensitivity) -> String {
     capitalised(&(SensitivityScore::COUNTS.into_iter().filter_map(part).collect::<Vec<_>>().join("; ") + "."))
 }
 
-/// Returns a heat map of the figures that are met and one of the orders that hold, for those that the paper has.
+/// Returns a heat map of the values that are met, and a heat map of the rankings that are confirmed, if the paper has any.
 pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
     let map = |(title, of): Count| {
         let (met, all) = of(&sensitivity.base);
@@ -29,12 +31,14 @@ pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
     SensitivityScore::COUNTS.into_iter().filter_map(map).collect()
 }
 
-/// Returns a table of squares: more than as chosen is blue, less is orange.
+/// Returns a table of squares: blue where more is met than with the chosen values, orange where less is.
 fn heat_map(sensitivity: &Sensitivity, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
     let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
+    // The strongest colour is the largest change in this table, because tables differ in the number of figures.
     let furthest = sensitivity.scores.values().map(|score| of(score).0.abs_diff(base)).max().unwrap_or(0);
     let mut html = String::from("<tbody>");
     for (row, value) in values.iter().enumerate() {
+        // A condition with several values has its name once.
         let is_first = row == 0 || values[row - 1].condition != value.condition;
         let chosen = sensitivity.chosen.iter().find(|(name, _)| *name == value.condition);
         let chosen = chosen.map_or("", |(_, chosen)| chosen.as_str());
@@ -50,11 +54,13 @@ fn heat_map(sensitivity: &Sensitivity, of: fn(&SensitivityScore) -> (usize, usiz
             escape(&value.value)
         );
         for (column, other) in values.iter().enumerate() {
+            // Two values of one condition cannot be in force together.
             let Some(score) = sensitivity.score(row, column) else {
                 html.push_str("<td>·</td>");
                 continue;
             };
             let (count, _) = of(&score);
+            // At most 70 %, so that black text stays legible.
             let strength = (count.abs_diff(base) * 70).checked_div(furthest).unwrap_or(0);
             let colour = if count < base { "#e07b1a" } else { "#2a7fc0" };
             let title = if row == column {
@@ -83,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_the_chosen_conditions_is_coloured() {
+    fn sensitivity_tables_colour_values_that_differ_from_the_chosen_conditions() {
         let score = |met| SensitivityScore { figures: (met, 9), ..SensitivityScore::default() };
         let value = |value: &str| VariedValue { condition: "a < b".into(), value: value.into() };
         let sensitivity = Sensitivity {

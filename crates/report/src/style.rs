@@ -6,19 +6,22 @@ use coapace_scenario::Hash64;
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 
-/// The colours of text, and of less important text: those of `report.css` for a light ground.
+/// The colour of text, as in `report.css` for a light ground. The next constant is the colour of less important text.
 pub(super) const INK: &str = "#1c1b19";
 pub(super) const SOFT: &str = "#605d57";
-/// The colours of paper, of lines, of the lines of a grid, and of a ground that is a little darker than paper.
+/// The colour of paper. The next constants are the colours of lines, of the lines of a grid, and of a ground that is a
+/// little darker than paper.
 pub(super) const PAPER: &str = "#ffffff";
 pub(super) const LINE: &str = "#dedad2";
 pub(super) const GRID: &str = "#ebe8e1";
 pub(super) const SHADE: &str = "#f4f1ea";
-/// The ends of the scale of a heat map. Text in the colour of ink is readable on them.
+/// The blue end of the scale of a heat map. The next constant is the orange end. Text in the colour of ink is readable
+/// on both.
 pub(super) const BLUE: &str = "#5aa9dd";
 pub(super) const ORANGE: &str = "#f08a45";
 
-/// The colours of charts on a light ground, each beside the one on a dark ground: the mechanisms' and `report.css`'s.
+/// Each colour of charts on a light ground, and the colour that replaces it on a dark ground: first the mechanisms' colours, then
+/// the colours of `report.css`.
 pub(super) const DARK: [(&str, &str); 16] = [
     (COLOURS[0], "#b8b3a9"),
     (COLOURS[1], "#4b9fdb"),
@@ -41,7 +44,7 @@ pub(super) const DARK: [(&str, &str); 16] = [
 /// Dashes: lengths in pixels on and off. The first is a solid line.
 pub(super) const DASHES: [&str; 6] = ["", "7 4", "2 3", "8 3 2 3", "14 5", "14 4 3 4"];
 
-/// A colour and a dash, by their places in [`COLOURS`] and [`DASHES`]. The dash also chooses the mark of a point.
+/// A colour and a dash, by their indices in [`COLOURS`] and [`DASHES`]. The dash also chooses the mark of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) colour: usize,
@@ -81,17 +84,21 @@ pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
             continue;
         }
         let Hash64(hash) = Hash64::of(label.bytes());
+        // The name of the mechanism without its parameters.
         let base = label.split([':', '+', '*']).next().unwrap_or_default();
         let colour = match known(base) {
+            // A mix has several mechanisms, so it must not look like its first one.
             Some(style) if !label.contains('+') => style.colour,
             _ => hash as usize % COLOURS.len(),
         };
+        // Other bits than the colour's, so that colour and dash do not depend on each other.
         let first = (hash >> 8) as usize;
         let mut candidates = (0..DASHES.len() * COLOURS.len()).map(|step| Style {
             colour: (colour + step / DASHES.len()) % COLOURS.len(),
             dash: (first + step) % DASHES.len(),
         });
         let free = candidates.clone().find(|style| !styles.contains(&Some(*style)));
+        // With more labels than looks, two labels share one.
         styles[place] = free.or_else(|| candidates.next());
     }
     styles.into_iter().flatten().collect()
@@ -110,7 +117,7 @@ mod tests {
     use coapace_run::contender::Contender;
 
     #[test]
-    fn every_mechanism_of_the_registry_has_a_style_of_its_own() {
+    fn every_mechanism_of_the_registry_has_its_own_line_style() {
         let labels: Vec<String> = Contender::all().into_iter().map(|contender| contender.label).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let styles = styles(&labels);
@@ -122,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_looks_the_same_whatever_stands_beside_it() {
+    fn the_line_style_of_a_mechanism_does_not_depend_on_the_others() {
         let alone = styles(&["fasor"]);
         assert_eq!(styles(&["default", "cocoa", "tcp", "fasor"])[3], alone[0]);
         let variant = "cocoa:preset=libcoap-2019";
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_on_one_page_differ() {
+    fn variants_of_a_mechanism_on_one_page_have_different_line_styles() {
         let labels: Vec<String> = (1..=9).map(|k| format!("fasor:k={k}")).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).chain(["fasor", "a+b", "b+a"]).collect();
         let styles = styles(&labels);

@@ -1,6 +1,7 @@
-//! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
+//! Charts of figures over a knob, which is a setting of the scenario. A line connects the results that differ in the
+//! value of one knob and in nothing else.
 
-use coapace_lab::lists::grouped;
+use coapace_lab::lists::{capitalised, grouped, joined};
 use coapace_lab::results::conditions::{Conditions, numbers};
 use coapace_run::measured::Estimate;
 
@@ -9,12 +10,11 @@ use super::chart::{Body, Chart, Curve, slug};
 use super::measure::{PageMetric, measures};
 use super::rounded::rounded;
 use super::view::{PooledCell, View};
-use super::words::{capitalised, joined};
 
 /// The fewest values of a knob that make a line.
 const FEWEST: usize = 2;
 
-/// Returns the charts of a page: one for each knob that varies and each measure.
+/// Returns a chart of each metric over each knob that varies, under each combination of the other conditions.
 pub(super) fn charts(view: &View) -> Vec<Chart> {
     let cells: Vec<&PooledCell> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
@@ -24,11 +24,13 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
         // Cells that share every other condition lie on the same lines.
         let others = cells.iter().map(|&cell| {
             let mut others = conditions.values(&cell.result.cell);
+            // `values` is sorted like `varying`, so the knob's own value is at its place.
             others.remove(place);
             (others, cell)
         });
         for alike in grouped(others, |a, b| a.0 == b.0) {
             let cells: Vec<&PooledCell> = alike.iter().map(|(_, cell)| *cell).collect();
+            // A knob whose values are words has no axis.
             let Some((values, unit)) = numbers(knob, cells.iter().map(|cell| &cell.result.cell)) else {
                 continue;
             };
@@ -36,6 +38,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
             let over = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
             for measure in &measures {
                 let lines = lines(measure, &values, &cells);
+                // A figure that no cell has, such as delays without flows.
                 if lines.is_empty() {
                     continue;
                 }
@@ -61,14 +64,17 @@ fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else { return Axis::default() };
+    // The widest gap as a share of the axis: the smaller it is, the more even the spacing.
     let widest = |of: fn(f64) -> f64| {
         let gaps = xs.windows(2).map(|pair| of(pair[1]) - of(pair[0]));
         gaps.fold(0.0, f64::max) / (of(last) - of(first))
     };
+    // 0 has no logarithm, and the spacing of two values is the same on both axes.
     let log = first > 0.0 && xs.len() > 2 && widest(f64::ln) < widest(|x| x);
     let mut axis = if log {
         Axis::logarithmic(title, unit, [first, last])
     } else {
+        // Room for the marks of the first and the last point.
         let room = (last - first) * 0.04;
         Axis::linear(title, unit, [first - room, last + room])
     };
@@ -79,7 +85,8 @@ fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
     axis
 }
 
-/// Returns an axis for a figure. It begins at 0, unless the lines are so far apart that a logarithmic axis shows more.
+/// Returns an axis for the values of a chart. It begins at 0, unless the lines are so far apart that a logarithmic axis shows
+/// more.
 fn value_axis(measure: &PageMetric, lines: &[Curve]) -> Axis {
     let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
     let [low, high] = extent(&values);
@@ -92,11 +99,13 @@ fn value_axis(measure: &PageMetric, lines: &[Curve]) -> Axis {
     Axis::from_zero(measure.metric.axis(), measure.metric.unit(), &ends)
 }
 
-/// Returns a line for each mechanism that was measured at enough values. A cell with a seed without the figure makes no point.
+/// Returns a line for each mechanism with points at [`FEWEST`] or more values of the knob. A cell in which a seed lacks
+/// the value makes no point.
 fn lines(measure: &PageMetric, values: &[f64], cells: &[&PooledCell]) -> Vec<Curve> {
     let mut points: Vec<_> = (cells.iter().zip(values))
         .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
         .collect();
+    // By mechanism first, because `chunk_by` groups only neighbours.
     points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     (points.chunk_by(|a, b| a.0 == b.0))
         .filter(|points| points.len() >= FEWEST)
@@ -152,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_differ_in_one_number_lie_on_a_line_and_others_do_not() {
+    fn results_that_differ_in_one_numeric_knob_form_a_line() {
         let mut results: Vec<_> =
             [(60, 9.0), (20, 3.0), (40, 6.0)].map(|(clients, y)| result("a", clients, "20 %", y)).into();
         results.extend([2, 4, 8].map(|loss| result("a", 60, &format!("{loss} %"), 20.0 - f64::from(loss))));
@@ -173,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_without_numbers_has_no_axis() {
+    fn a_knob_with_values_that_are_not_numbers_has_no_axis() {
         let words = ["none", "low", "high"].map(|loss| result("a", 60, loss, 5.0));
         assert!(sweeps(words.into()).is_empty());
         let units = ["70 ms", "80 ms", "1 s"].map(|delay| result("a", 60, delay, 5.0));
@@ -181,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_without_a_figure_leaves_its_point_out() {
+    fn a_seed_without_a_value_removes_its_point_from_the_line() {
         let mut results: Vec<_> = [1, 2, 4, 8].map(|clients| result("a", clients, "", 5.0)).into();
         results[3].runs.clear();
         let sweeps = sweeps(results);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use coapace_lab::lists::listed;
+use coapace_lab::lists::{capitalised, joined, listed};
 use coapace_lab::number::{count, half_interval, percent, significant, significant_or_dash};
 use coapace_lab::output::Conclusion;
 use coapace_lab::papers::{OrderOutcome, OrderVerdict};
@@ -12,13 +12,12 @@ use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};
 use super::measure::{DIGITS, PageMetric, measures};
 use super::view::{ComparisonRow, Conditioned, View, metrics};
-use super::words::{capitalised, joined};
 
 /// The number of rows of a comparison that are always shown.
 pub(super) const WORST: usize = 12;
 
-/// Returns the table of all cells, a table body for each group, with every measure and its interval. The best figure of a
-/// group is bold, and every figure that the seeds do not show to be worse.
+/// Returns the table of all cells, a table body for each group, with every metric and its interval. The best value of a
+/// group is bold, and so is every value that the seeds do not show to be worse.
 pub(super) fn results(view: &View) -> String {
     let measures = measures(view);
     let metrics = measures.iter().map(|measure| measure.metric);
@@ -35,14 +34,17 @@ pub(super) fn results(view: &View) -> String {
                 "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
             );
         }
+        // A contest for each measure of the group, because the best is the best under the same conditions.
         let contests: Vec<_> =
             measures.iter().map(|measure| Contest::of(measure.metric, group.results)).collect();
         for cell in &group.cells {
             let _ =
                 write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
             for (measure, contest) in measures.iter().zip(&contests) {
+                // Only a contest that the seeds decide has bold figures. Otherwise all of them would be bold.
                 let leads = contest.as_ref().is_some_and(|contest| {
                     contest.is_decided()
+                        // Compared by address: another cell may have the same figures.
                         && contest.leaders().any(|leader| std::ptr::eq(leader.result, cell.result))
                 });
                 let class = if leads { " class=\"best\"" } else { "" };
@@ -65,8 +67,8 @@ pub(super) fn results(view: &View) -> String {
     table("results", &head, &html)
 }
 
-/// Returns a table of the best mechanism under each condition and what is at stake, a row for each measure that leads; `None` if no
-/// mechanisms can be compared. Many rows are folded.
+/// Returns a table of the best mechanism and of how much the choice matters, with a row for each main metric under each
+/// condition; `None` if no mechanisms can be compared. All but the first rows are folded.
 pub(super) fn stakes(view: &View) -> Option<String> {
     let results: Vec<&CellResult> = view.cells().map(|(_, cell)| cell.result).collect();
     let leading: Vec<PageMetric> = measures(view).into_iter().filter(|measure| measure.leads).collect();
@@ -76,8 +78,10 @@ pub(super) fn stakes(view: &View) -> Option<String> {
         .collect();
     let row = |measure: &PageMetric, place: &str, contest: &Contest| {
         let (best, known) = (contest.placings.first()?, contest.known().count());
+        // The first leader is the best mechanism itself.
         let ties: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
         let figure = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
+        // A ratio to 0 is not finite, so the figure itself is shown then.
         let (far, distance) = contest.farthest().map_or(("", "–".to_owned()), |(far, ratio)| {
             let ratio = far.ratio.filter(|_| ratio.is_finite() && ratio > 0.0);
             (far.name(), ratio.map_or_else(|| figure(far), |ratio| ratio.words().0))
@@ -103,6 +107,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
     }
     let head = headings(["Conditions", "Figure", "Best", "", "Ties", "Within 5\u{a0}%", "Farthest", "Times"]);
     let part = |rows: &[String]| table("comparison", &head, &format!("<tbody>{}</tbody>", rows.concat()));
+    // Many conditions make many rows, which would fill the page.
     let (shown, others) = rows.split_at(rows.len().min(WORST));
     let more = if others.is_empty() {
         String::new()
@@ -128,11 +133,13 @@ fn bounds(html: &mut String, group: &Conditioned, measures: &[PageMetric]) {
             None => number(html, "", None, ""),
         }
     }
+    // Drops, the last column, have no bound.
     number(html, "", None, "");
     html.push_str("</tr>");
 }
 
-/// Returns the tables of the mechanisms of all mixes, by exchanges and by transfers; `None` if there is no mix.
+/// Returns a table of the mechanisms in mixes that make exchanges, followed by a table of the mechanisms that make
+/// transfers; `None` without a mix.
 pub(super) fn populations(view: &View) -> Option<String> {
     const OF_EXCHANGES: &[(&str, &str)] = &[
         ("Mix", ""),
@@ -177,7 +184,7 @@ fn populations_by(view: &View, header: &[(&str, &str)], by_transfers: bool) -> O
     (!rows.is_empty()).then(|| table("results", &sorting_headings(header.iter().copied()), &bodies))
 }
 
-/// Returns a table of published and measured figures, the largest error first. All but the first rows are folded.
+/// Returns a table of published and measured values, the largest error first. All but the first rows are folded.
 pub(super) fn comparison(compared: &[ComparisonRow]) -> String {
     // The axis of the bars reaches to twice the error that counts as met, or to the largest error, up to 50 %.
     let largest =
@@ -188,18 +195,20 @@ pub(super) fn comparison(compared: &[ComparisonRow]) -> String {
     let Some(farthest) = others.first() else { return html };
     // The error is rounded up, so that the sentence holds.
     let within = farthest.error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
-    let line = format!("The other {}, each within {within:.1} %", others.len());
+    let line = format!("The other {} figures, each within {within:.1} %", others.len());
     html + &folded(&line, &comparison_rows(others, &metrics, largest))
 }
 
-/// Returns the rows of the comparison with their header. The metric stands in the header if there is one, and in each row if
-/// there are several.
+/// Returns a table of these published and measured values. If they have several metrics, each row names its metric;
+/// otherwise the header has the unit.
 fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
+    // Several metrics have several units, so each row names its own.
     let (metric, unit) = match metrics {
         [metric] => (None, metric.unit()),
         _ => (Some("Metric"), ""),
     };
+    // A column that is the same in all rows is left out.
     let columns = [titled.then_some("Conditions"), Some("Mechanism"), metric];
     let mut head = headings(columns.into_iter().flatten());
     let _ = write!(
@@ -226,6 +235,7 @@ fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64)
                 let met = if error.abs() <= MET { "met" } else { "missed" };
                 // In per cent of the cell's width. The middle means no error.
                 let width = (error.abs() / largest).min(1.0) * 50.0;
+                // A bar of a negative error ends in the middle, any other begins there.
                 let left = if error < 0.0 { 50.0 - width } else { 50.0 };
                 let band = MET / largest * 50.0;
                 let _ = write!(
@@ -237,6 +247,7 @@ fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64)
                     2.0 * band
                 );
             }
+            // The error of an unknown figure is unknown, too.
             None => html.push_str("<td>–</td><td>not finished</td>"),
         }
         html.push_str("</tr>");
@@ -244,7 +255,8 @@ fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64)
     table("comparison", &head, &(html + "</tbody>"))
 }
 
-/// Returns a table of published orders and ratios, the worst first. If there are many, those that held are folded.
+/// Returns a table of published rankings and ratios, the worst first. If there are many, the confirmed rankings are
+/// folded.
 pub(super) fn orders(verdicts: &[(&str, OrderVerdict)]) -> String {
     let (held, not_held): (Vec<_>, Vec<_>) =
         verdicts.iter().partition(|(_, verdict)| verdict.outcome() == OrderOutcome::Held);
@@ -260,6 +272,7 @@ fn order_rows(verdicts: &[&(&str, OrderVerdict)]) -> String {
     let ratios = verdicts.iter().any(|(_, verdict)| verdict.order.times.is_some());
     let mut columns = vec!["Order", "First", "Second", "Times", "95 %", "Verdict"];
     if ratios {
+        // Most papers order mechanisms without a ratio, and a column of dashes would say nothing.
         columns.insert(3, "Published");
     }
     let mut html = String::from("<tbody>");
@@ -273,6 +286,7 @@ fn order_rows(verdicts: &[&(&str, OrderVerdict)]) -> String {
             "" => String::new(),
             why => format!("<small>{}</small>", escape(why)),
         };
+        // An order that did not hold is the news of a reproduction.
         let word = match verdict.outcome() {
             OrderOutcome::Held | OrderOutcome::Inconclusive => verdict.words() + &why,
             OrderOutcome::NotHeld => format!("<strong>{}</strong>{why}", verdict.words()),

@@ -13,7 +13,7 @@ use super::group::CellGroup;
 use super::report::Report;
 
 pub(super) struct View<'a> {
-    /// The mechanisms in the order of their first appearance. A mechanism's number is its place here.
+    /// The mechanisms, sorted by their first appearance. A mechanism's number is its index here.
     pub(super) mechanisms: Vec<&'a str>,
     /// The conditions that all cells share, in words.
     pub(super) common: String,
@@ -27,12 +27,12 @@ pub(super) struct View<'a> {
 
 /// A group and its conditions.
 pub(super) struct Conditioned<'a> {
-    /// The conditions in which it differs from the other groups.
+    /// The conditions in which the group differs from the other groups.
     pub(super) title: &'a str,
     pub(super) results: &'a [CellResult],
     /// The bounds that follow from the scenario alone.
     pub(super) bounds: &'a [Bound],
-    /// The results, pooled.
+    /// The cells of the group, each with its runs pooled.
     pub(super) cells: Vec<PooledCell<'a>>,
 }
 
@@ -44,14 +44,14 @@ pub(super) struct PooledCell<'a> {
     pub(super) name: &'a str,
     /// The cell with its single runs.
     pub(super) result: &'a CellResult,
-    /// The published figures and orders, if there are any.
+    /// The published values and rankings, if there are any.
     pub(super) published: Option<&'a Published>,
     /// The pooled runs.
     pub(super) summary: CellSummary,
 }
 
 impl PooledCell<'_> {
-    /// Returns the published figure of a metric, if there is one.
+    /// Returns the published value of a metric, if there is one.
     pub(super) fn published_figure(&self, metric: Metric) -> Option<f64> {
         self.published?.get(metric)
     }
@@ -65,11 +65,12 @@ impl PooledCell<'_> {
 }
 
 impl Conditioned<'_> {
-    /// Returns the bound of a metric under these conditions, if one is known that is near enough to some of `values` to be drawn
-    /// with them. It is added to them.
+    /// Returns the bound of a metric under these conditions, if it is known and near enough to `values` to be drawn with them.
+    /// The bound is added to `values`.
     pub(super) fn bound_near(&self, metric: Metric, values: &mut Vec<f64>) -> Option<f64> {
         let bound = bound_of(self.bounds, metric)?.value;
         let [low, high] = extent(values);
+        // A farther bound would squeeze the figures into a corner of the chart.
         let bound = (low / 4.0..=high * 4.0).contains(&bound).then_some(bound);
         values.extend(bound);
         bound
@@ -84,10 +85,12 @@ impl<'a> View<'a> {
         let references = &report.references;
         let measured = |result: &'a CellResult| {
             let name = result.cell.label();
+            // Always found, because the list was made from these cells.
             let mechanism = mechanisms.iter().position(|known| *known == name).unwrap_or(0);
             let published = references.published(&result.cell);
             PooledCell { mechanism, name, result, published, summary: result.summary() }
         };
+        // Cells of a group differ in the mechanism alone, and bounds do not depend on it.
         let conditioned = |group: &'a CellGroup| {
             let cells = group.cells.iter().map(measured).collect();
             let bounds = group.cells.first().map_or(&[][..], |first| references.bounds(&first.cell));
@@ -103,13 +106,13 @@ impl<'a> View<'a> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
     }
 
-    /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
-    /// error.
+    /// Returns the published values beside the measured ones: first the values that were not measured, then by falling
+    /// relative error.
     pub(super) fn compared(&self) -> Vec<ComparisonRow<'_>> {
         self.compared_of(References::compared)
     }
 
-    /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
+    /// Returns the published values that are not from a table of a paper, sorted as in [`compared`](Self::compared).
     pub(super) fn plain(&self) -> Vec<ComparisonRow<'_>> {
         self.compared_of(References::plain)
     }
@@ -121,14 +124,16 @@ impl<'a> View<'a> {
                 figures.map(move |figure| ComparisonRow { title, cell, figure })
             })
             .collect();
+        // A figure that was not measured is worse than any error.
         let badness = |compared: &ComparisonRow| compared.error().map_or(f64::INFINITY, f64::abs);
         compared.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
         compared
     }
 
-    /// Returns the figures of papers' tables beside the measured ones, the worst first.
+    /// Returns the values from papers' tables beside the measured ones, the worst first.
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
         let of = |(title, cell): (&'a str, &PooledCell<'a>)| {
+            // One cell at a time, so that each figure has the title of its group.
             let (mechanism, own) = (cell.mechanism, std::slice::from_ref(cell.result));
             judged(own, self.references).into_iter().map(move |judged| Tabled { title, mechanism, judged })
         };
@@ -137,7 +142,7 @@ impl<'a> View<'a> {
         tabled
     }
 
-    /// Returns every published order beside what was measured, with the title of its group, the worst first.
+    /// Returns every published ranking beside the measured values, with the title of its group, the worst first.
     pub(super) fn verdicts(&self) -> Vec<(&'a str, OrderVerdict<'a>)> {
         let of = |group: &Conditioned<'a>| {
             let title = group.title;
@@ -149,38 +154,38 @@ impl<'a> View<'a> {
     }
 }
 
-/// A figure of a paper's table and the measured one.
+/// A value from a paper's table and the measured one.
 pub(super) struct Tabled<'a> {
     /// The title of the group.
     pub(super) title: &'a str,
     /// The number of the mechanism.
     pub(super) mechanism: usize,
-    /// Both figures, and the table.
+    /// The published and the measured figure, and their table.
     pub(super) judged: Judged<'a>,
 }
 
-/// A published figure and the measured one.
+/// A published value and the measured one.
 pub(super) struct ComparisonRow<'a> {
     /// The title of the group.
     pub(super) title: &'a str,
     pub(super) cell: &'a PooledCell<'a>,
-    /// Both figures.
+    /// The published and the measured figure.
     pub(super) figure: Compared,
 }
 
 impl ComparisonRow<'_> {
-    /// Returns the place where the figure is printed.
+    /// Returns where the value was published; empty if the source is unknown.
     pub(super) fn source(&self) -> &str {
         self.cell.published.map_or("", |published| &published.source)
     }
 
-    /// Returns the relative error of the measured figure; `None` if nothing was measured.
+    /// Returns the relative error of the measured value; `None` if nothing was measured.
     pub(super) fn error(&self) -> Option<f64> {
         self.figure.relative_error()
     }
 }
 
-/// Returns the metrics among published figures, each once.
+/// Returns the metrics of published values, each once.
 pub(super) fn metrics(compared: &[ComparisonRow]) -> Vec<Metric> {
     let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();
     metrics.into_iter().collect()

@@ -1,4 +1,4 @@
-//! The folder of an artefact while it is written.
+//! The folder of an artefact that is being written.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use coapace_lab::directory;
 use super::sums::{self, hex};
 use super::{MANIFEST, METADATA, Manifest, SUMS, ro_crate};
 
-/// A folder that takes the files of an artefact. It is whole after [`finish`](Self::finish), and not before.
+/// A folder for the files of an artefact. It is complete only after [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Folder {
-    /// The path; `None` if nothing is written.
+    /// The path of the folder; `None` if files are only hashed, and not written.
     root: Option<PathBuf>,
     files: Vec<ArtefactFile>,
 }
@@ -20,7 +20,7 @@ pub struct Folder {
 /// A file of an artefact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtefactFile {
-    /// The path in the folder, with `/` between its parts.
+    /// The path of the file in the folder, with `/` between its parts.
     pub path: String,
     /// The SHA-256, in 64 hexadecimal digits.
     pub sha256: String,
@@ -29,54 +29,60 @@ pub struct ArtefactFile {
 }
 
 impl Folder {
-    /// Creates a folder, or takes one that is there and empty.
+    /// Creates a folder, or uses an empty one.
     ///
     /// # Errors
-    /// Fails as the system does, or if the folder has files.
+    /// Errors of the file system, or a folder that contains files.
     pub fn create(root: &Path) -> io::Result<Self> {
         directory::create(root)?;
+        // Files of an earlier artefact would stay beside the new ones, without hashes.
         if fs::read_dir(root)?.next().transpose()?.is_some() {
             return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it has files; name a new folder"));
         }
         Ok(Self { root: Some(root.to_owned()), files: Vec::new() })
     }
 
-    /// Makes a folder that writes nothing and keeps the hashes of its files, for a comparison with an artefact.
+    /// Makes a folder that hashes its files but does not write them, for a comparison with an artefact.
     pub fn unwritten() -> Self {
         Self { root: None, files: Vec::new() }
     }
 
-    /// Returns the path of the folder; `None` if nothing is written.
+    /// Returns the path of the folder; `None` if files are only hashed, and not written.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// Writes a file. `path` is relative and has `/` between its parts.
+    /// Writes a file, and adds its hash to the list. `path` is relative and has `/` between its parts.
     ///
     /// # Errors
-    /// Fails as the system does.
+    /// Errors of the file system.
     pub fn add(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         if let Some(root) = &self.root {
             let place = root.join(path);
             if let Some(parent) = place.parent() {
+                // Scenarios lie in a folder of their own: `scenarios/NAME.toml`.
                 fs::create_dir_all(parent)?;
             }
             fs::write(place, content)?;
         }
+        // A folder without a path needs the hashes, too: they are all that a comparison reads.
         self.files.push(ArtefactFile { path: path.to_owned(), sha256: hex(content), bytes: content.len() });
         Ok(())
     }
 
-    /// Writes the manifest, the metadata, and the hashes of all files, which are returned. The artefact is whole after this.
+    /// Writes the manifest, the metadata, and the list of hashes. The artefact is then complete. Returns all files with
+    /// their hashes, except the list itself.
     ///
     /// # Errors
-    /// Fails as the system does.
+    /// Errors of the file system.
     pub fn finish(mut self, manifest: &Manifest) -> io::Result<Vec<ArtefactFile>> {
         let text = serde_json::to_string_pretty(manifest)? + "\n";
         self.add(MANIFEST, text.as_bytes())?;
+        // After the manifest, which the metadata has to list. The metadata does not list itself.
         let text = serde_json::to_string_pretty(&ro_crate::metadata(manifest, &self.files))? + "\n";
         self.add(METADATA, text.as_bytes())?;
         if let Some(root) = &self.root {
+            // Written last, so a folder without it was not finished. It has no hash of itself.
             fs::write(root.join(SUMS), sums::written(&self.files))?;
         }
         Ok(self.files)
@@ -90,7 +96,7 @@ mod tests {
     use crate::artifact::manifest::tests::{manifest, results};
 
     #[test]
-    fn a_whole_artefact_is_verified_and_a_changed_byte_and_a_missing_file_are_told() {
+    fn verification_of_an_artefact_reports_a_changed_byte_and_a_missing_file() {
         let parent = tempfile::tempdir().unwrap();
         let root = parent.path().join("a/b");
         let mut folder = Folder::create(&root).unwrap();
@@ -103,12 +109,13 @@ mod tests {
 
         fs::write(root.join("results/runs.csv"), b"seed\n2\n").unwrap();
         fs::remove_file(root.join("README.md")).unwrap();
-        let told = [Damage::Changed("results/runs.csv".to_owned()), Damage::Missing("README.md".to_owned())];
-        assert_eq!(verify(&root).unwrap(), told);
+        let damages =
+            [Damage::Changed("results/runs.csv".to_owned()), Damage::Missing("README.md".to_owned())];
+        assert_eq!(verify(&root).unwrap(), damages);
     }
 
     #[test]
-    fn files_that_were_made_again_are_compared_with_those_of_the_folder_whatever_their_recorded_hashes() {
+    fn regenerated_files_are_compared_with_the_artefacts_files_and_not_with_its_hashes() {
         let parent = tempfile::tempdir().unwrap();
         let root = parent.path().join("a");
         let fill = |mut folder: Folder| {
@@ -126,19 +133,19 @@ mod tests {
         let sums = format!("{}  page.md\n{}  extra.csv\n", hex(b"2 of 2 met\n"), hex(b"x"));
         fs::write(root.join(SUMS), sums).unwrap();
         assert_eq!(verify(&root).unwrap(), [], "the hashes were written again");
-        let told: Vec<_> = differing_files(&root, &again).unwrap().iter().map(ToString::to_string).collect();
+        let lines: Vec<_> = differing_files(&root, &again).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            lines,
             [
-                "page.md is not the one that is made again",
-                "results/runs.csv is made again, and is missing",
-                "extra.csv is recorded, and not made again"
+                "page.md differs from the repeated file",
+                "results/runs.csv is missing, and the repetition makes it",
+                "extra.csv is recorded, and the repetition does not make it"
             ]
         );
     }
 
     #[test]
-    fn a_line_of_the_hashes_that_leads_out_of_the_folder_is_refused() {
+    fn a_path_in_sha256sums_that_leads_out_of_the_artefact_is_refused() {
         let root = tempfile::tempdir().unwrap();
         for line in ["../secret", "/etc/passwd", "", "a/../../b"] {
             fs::write(root.path().join(SUMS), format!("{}  {line}\n", "ab".repeat(32))).unwrap();

@@ -1,4 +1,4 @@
-//! The manifest: the runs, the program that made them, and the hash of every run.
+//! The manifest of an artefact: the runs, the program that made them, and the hash of every run.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ pub struct Manifest {
     pub format: u32,
     /// The subject of the study.
     pub title: String,
-    /// The author, the title, the place and the year of the paper.
+    /// The author, title, venue and year of the paper.
     pub source: String,
     /// The command line as it was typed.
     pub command: String,
-    /// The arguments that shape the runs.
+    /// The arguments that determine the runs.
     pub request: ReproductionRequest,
     /// The program that made the runs.
     pub program: ProgramVersion,
-    /// The moment of writing, as in `2026-11-23T10:00:00Z`.
+    /// The time of writing, as in `2026-11-23T10:00:00Z`.
     pub written: String,
-    /// The cells in the order of the rows of results.
+    /// The cells, in the order of the rows of the results.
     pub cells: Vec<ManifestCell>,
 }
 
-/// The arguments of `coapace reproduce` that shape its runs.
+/// The arguments of `coapace reproduce` that determine its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproductionRequest {
@@ -35,7 +35,7 @@ pub struct ReproductionRequest {
     pub paper: String,
     /// Whether the runs were made with `--quick`.
     pub quick: bool,
-    /// The mechanisms beside the paper's.
+    /// The mechanisms run in addition to the paper's.
     pub mechanisms: Vec<String>,
     /// The seeds of every cell, as in `1-20`; `None` for the seeds in the paper's file.
     pub seeds: Option<String>,
@@ -47,40 +47,41 @@ pub struct ReproductionRequest {
 pub struct ProgramVersion {
     /// The version, as in `0.1.0`.
     pub version: String,
-    /// The commit that it was built from; it ends with `-modified` if files had changed since.
+    /// The commit of the build; it ends with `-modified` if files had changed since.
     pub commit: String,
 }
 
-/// A scenario and a mechanism, and the hash of each of their runs.
+/// A scenario and a mechanism, with the hash of each of their runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestCell {
     /// The name of the scenario.
     pub scenario: String,
-    /// The hash of the scenario with every knob set.
+    /// The hash of the scenario with the values of its knobs.
     pub scenario_hash: String,
     /// The values of the scenario's knobs.
     pub knobs: BTreeMap<String, String>,
     /// The mechanism.
     pub mechanism: String,
-    /// The hash of every event of a run, by the run's seed.
+    /// For the seed of each run, the hash over all events of this run.
     pub trace_hashes: BTreeMap<u64, String>,
 }
 
 impl Manifest {
-    /// The version of the keys that this program writes and reads.
+    /// The version of the manifest's keys that this program writes and reads.
     pub const FORMAT: u32 = 1;
 
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Returns one line that names the fault in `text`.
+    /// Returns one line that names the error in `text`.
     pub fn read(text: &str) -> Result<Self, String> {
-        /// The key that every version has.
+        /// The key `format`, which every version of a manifest has.
         #[derive(Deserialize)]
         struct Versioned {
             format: u32,
         }
+        // The version is read first: another version has keys that would be reported as unknown.
         let Versioned { format } = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if format != Self::FORMAT {
             return Err(format!("its format is {format}, and this program reads {}", Self::FORMAT));
@@ -95,7 +96,7 @@ impl Manifest {
 }
 
 impl ManifestCell {
-    /// Makes the record of a cell with its runs, or of one that has not run yet.
+    /// Makes the record of a cell, with the hashes of those runs that `result` has.
     pub fn of(result: &CellResult) -> Self {
         let cell = &result.cell;
         Self {
@@ -107,21 +108,22 @@ impl ManifestCell {
         }
     }
 
-    /// Returns the scenario with its knobs and its hash, and the mechanism, in words.
+    /// Returns a description: the scenario with its knobs and its hash, and the mechanism.
     pub fn words(&self) -> String {
         let Self { scenario, scenario_hash, knobs, mechanism, .. } = self;
         let knobs: String = knobs.iter().flat_map(|(name, value)| [" ", name, "=", value]).collect();
         format!("{scenario}{knobs} (scenario {scenario_hash}), {mechanism}")
     }
 
-    /// Returns the name of the scenario's files, without an ending.
+    /// Returns the name of the scenario's files, without an extension.
     pub fn scenario_file(&self) -> String {
+        // Conditions of one scenario differ in their knobs only, so the name alone would not be unique.
         format!("scenarios/{}-{}", self.scenario, self.scenario_hash)
     }
 }
 
 impl ProgramVersion {
-    /// Returns the version and the commit in words.
+    /// Returns a description: version and commit.
     pub fn words(&self) -> String {
         format!("{} ({})", self.version, self.commit)
     }
@@ -166,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_manifest_is_read_as_it_was_written_and_one_of_another_format_is_refused() {
+    fn a_manifest_reads_back_as_written_and_another_format_is_refused() {
         let manifest = manifest(&results());
         assert_eq!(manifest.runs(), 4);
         let text = serde_json::to_string(&manifest).unwrap();

@@ -1,4 +1,4 @@
-//! `ro-crate-metadata.json`: what the files are, for archives and their search (RO-Crate 1.1).
+//! `ro-crate-metadata.json`: a description of the files for archives and search engines (RO-Crate 1.1).
 
 use std::path::Path;
 
@@ -6,20 +6,21 @@ use serde_json::{Value, json};
 
 use super::{ArtefactFile, METADATA, Manifest};
 
-/// The licences of the program, its scenarios and its published figures.
+/// The licences of the program and its scenarios, and of the published values: the address and the name of each.
 const LICENSES: [(&str, &str); 2] = [
     ("https://spdx.org/licenses/MIT", "MIT License"),
     ("https://spdx.org/licenses/Apache-2.0", "Apache License 2.0"),
 ];
 
-/// The identifiers of the program, of its action and of the paper in the graph.
+/// The identifier of the program in the metadata. The identifiers of its action and of the paper follow.
 const PROGRAM: &str = "#coapace";
 const ACTION: &str = "#reproduction";
 const PAPER: &str = "#paper";
 
-/// Returns the metadata of an artefact with these files, the metadata itself aside.
+/// Returns the metadata of an artefact with these files; the metadata file itself is not among them.
 pub(super) fn metadata(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
     let Manifest { title, source, written, .. } = manifest;
+    // The first entity describes this file itself, which is how RO-Crate 1.1 finds the folder's entity.
     let mut graph = vec![
         json!({
             "@id": METADATA,
@@ -42,6 +43,7 @@ pub(super) fn metadata(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
             "mentions": id(ACTION),
             "citation": id(PAPER),
         }),
+        // The action links the files to the program that made them.
         action(manifest, files),
         json!({
             "@id": PROGRAM,
@@ -61,6 +63,7 @@ pub(super) fn metadata(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
     graph.extend(arguments(manifest).into_iter().map(|(name, value)| {
         json!({ "@id": argument_id(name), "@type": "PropertyValue", "name": name, "value": value })
     }));
+    // Every entity that another one names by its `@id` must be in the graph, too.
     graph.extend(files.iter().map(entity));
     json!({
         // The context of RO-Crate 1.1 lacks the term that schema.org has.
@@ -77,10 +80,11 @@ fn argument_id(name: &str) -> String {
     format!("#argument-{name}")
 }
 
-/// Returns the making of the results from the scenarios.
+/// Returns the entity that describes how the results were made from the scenarios.
 fn action(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
     let is_scenario = |file: &&ArtefactFile| file.path.starts_with("scenarios/");
     let ids = |files: Vec<&ArtefactFile>| files.into_iter().map(|file| id(&file.path)).collect::<Vec<_>>();
+    // The runs read the scenarios. All other files come from the runs.
     let (scenarios, made): (Vec<_>, Vec<_>) = files.iter().partition(is_scenario);
     let arguments = arguments(manifest).into_iter().map(|(name, _)| id(&argument_id(name)));
     json!({
@@ -95,9 +99,10 @@ fn action(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
     })
 }
 
-/// Returns the names and values of the arguments that shape the runs.
+/// Returns the names and values of the arguments that determine the runs.
 fn arguments(manifest: &Manifest) -> Vec<(&'static str, String)> {
     let request = &manifest.request;
+    // If no seeds were given, the runs have the seeds of the paper's file.
     let seeds = || {
         let seeds = manifest.cells.iter().flat_map(|cell| cell.trace_hashes.keys());
         let (first, last) = (seeds.clone().min(), seeds.max());
@@ -119,12 +124,13 @@ fn entity(file: &ArtefactFile) -> Value {
         "name": Path::new(&file.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         "description": description,
         "encodingFormat": format,
+        // A text in schema.org, not a number.
         "contentSize": file.bytes.to_string(),
         "sha256": file.sha256,
     })
 }
 
-/// Returns the media type of a file and what it holds.
+/// Returns the media type and the description of a file.
 fn meaning(path: &str) -> (&'static str, &'static str) {
     let stem = Path::new(path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let table = match stem {
@@ -158,7 +164,7 @@ mod tests {
     use crate::artifact::manifest::tests::{manifest, results};
 
     #[test]
-    fn every_reference_leads_to_an_entity_and_every_file_is_a_part_with_its_hash() {
+    fn the_ro_crate_metadata_describe_every_file_with_its_hash_and_every_reference_resolves() {
         let file = |path: &str| ArtefactFile { path: path.to_owned(), sha256: "ab".repeat(32), bytes: 7 };
         let files = ["scenarios/nb-iot-1.toml", "results/runs.parquet", "manifest.json"].map(file);
         let metadata = metadata(&manifest(&results()), &files);

@@ -1,4 +1,4 @@
-//! `SHA256SUMS`, which `sha256sum --check` reads as well.
+//! `SHA256SUMS`, in the format of `sha256sum --check`.
 
 use std::fmt;
 use std::fs;
@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 
 use super::{ArtefactFile, SUMS};
 
-/// A file that differs from the one that was written.
+/// A file of an artefact, named by its path, that was changed or removed after it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The file is not there.
+    /// The file does not exist.
     Missing(String),
-    /// The file has another content.
+    /// The content of the file does not have the recorded hash.
     Changed(String),
 }
 
@@ -27,14 +27,14 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A file that differs from the one that was made again.
+/// A file of an artefact, named by its path, that differs from the regenerated one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DifferingFile {
-    /// The file has another content.
+    /// The contents differ.
     Other(String),
-    /// The file was made again and is not in the folder.
+    /// The file was regenerated but is not in the folder.
     Missing(String),
-    /// The file is in `SHA256SUMS` and was not made again.
+    /// The file is in `SHA256SUMS` but was not regenerated.
     Foreign(String),
 }
 
@@ -50,30 +50,32 @@ impl DifferingFile {
 impl fmt::Display for DifferingFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Other(path) => write!(f, "{path} is not the one that is made again"),
-            Self::Missing(path) => write!(f, "{path} is made again, and is missing"),
-            Self::Foreign(path) => write!(f, "{path} is recorded, and not made again"),
+            Self::Other(path) => write!(f, "{path} differs from the repeated file"),
+            Self::Missing(path) => write!(f, "{path} is missing, and the repetition makes it"),
+            Self::Foreign(path) => write!(f, "{path} is recorded, and the repetition does not make it"),
         }
     }
 }
 
-/// Compares the files of the artefact in `root` with the files that were made `again`, whatever hashes `SHA256SUMS` has. Returns
-/// the files that differ.
+/// Compares the files of the artefact in `root` with the regenerated files `again`, not with the hashes in `SHA256SUMS`.
+/// Returns the files that differ.
 ///
 /// # Errors
-/// Fails as the system does.
+/// Errors of the file system.
 pub fn differing_files(root: &Path, again: &[ArtefactFile]) -> io::Result<Vec<DifferingFile>> {
     let mut differing = Vec::new();
     for file in again {
         match of_file(&root.join(&file.path)) {
             Ok(hash) if hash == file.sha256 => {}
             Ok(_) => differing.push(DifferingFile::Other(file.path.clone())),
+            // A missing file is one of the differences. Any other error leaves the comparison undecided.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 differing.push(DifferingFile::Missing(file.path.clone()));
             }
             Err(error) => return Err(error),
         }
     }
+    // A file that is not made again is only in the list.
     let text = fs::read_to_string(root.join(SUMS))?;
     let recorded = text.lines().filter_map(|line| Some(line.split_once("  ")?.1));
     let is_foreign = |path: &&str| again.iter().all(|file| file.path != *path);
@@ -81,24 +83,26 @@ pub fn differing_files(root: &Path, again: &[ArtefactFile]) -> io::Result<Vec<Di
     Ok(differing)
 }
 
-/// Compares every file of the artefact in `root` with its hash. Returns the files that differ, in the order of `SHA256SUMS`. Files
-/// without a hash are left aside.
+/// Compares every file of the artefact in `root` with its recorded hash. Returns the files that differ, in the sequence
+/// of `SHA256SUMS`. Files that are not listed there are ignored.
 ///
 /// # Errors
-/// Fails if `SHA256SUMS` is missing or has a line without a hash and a file in the folder, and as the system does.
+/// Errors of the file system, and a `SHA256SUMS` that is missing or has an invalid line.
 pub fn verify(root: &Path) -> io::Result<Vec<Damage>> {
     let text = fs::read_to_string(root.join(SUMS))?;
     let mut damages = Vec::new();
     for (line, number) in text.lines().zip(1..) {
+        // The list may come from anybody, so a path must not lead out of the folder.
         let Some((recorded, path)) = line.split_once("  ").filter(|(_, path)| is_inside(path)) else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("line {number} is no hash with a file in this folder"),
+                format!("line {number} has no hash with a file in this folder"),
             ));
         };
         match of_file(&root.join(path)) {
             Ok(hash) if hash == recorded => {}
             Ok(_) => damages.push(Damage::Changed(path.to_owned())),
+            // The check goes on, so that one call lists all damage.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 damages.push(Damage::Missing(path.to_owned()));
             }
@@ -108,7 +112,7 @@ pub fn verify(root: &Path) -> io::Result<Vec<Damage>> {
     Ok(damages)
 }
 
-/// Returns the text of `SHA256SUMS`.
+/// Returns the text of `SHA256SUMS` for these files.
 pub(super) fn written(files: &[ArtefactFile]) -> String {
     files.iter().flat_map(|file| [&file.sha256, "  ", &file.path, "\n"]).collect()
 }
@@ -119,15 +123,18 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 fn of_file(path: &Path) -> io::Result<String> {
+    // Reading a pipe would wait for its writer.
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other(format!("{} is no file", path.display())));
+        return Err(io::Error::other(format!("{} is not a file", path.display())));
     }
     let mut hash = Sha256::new();
+    // Read in pieces, so that the memory does not depend on the length of the file.
     io::copy(&mut fs::File::open(path)?, &mut hash)?;
     Ok(format!("{:x}", hash.finalize()))
 }
 
 /// Returns whether a relative path stays within its folder.
 fn is_inside(path: &str) -> bool {
+    // `Normal` excludes `..`, a leading `/`, and the prefix of a drive.
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }

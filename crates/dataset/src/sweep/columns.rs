@@ -1,4 +1,4 @@
-//! The columns of a dataset. All its parts have the same.
+//! The columns of a dataset, which all its parts share.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,22 +17,23 @@ use super::condition::Condition;
 use crate::values::ColumnKind;
 use crate::{Table, VERSION, Values};
 
-/// The names and types of columns, in their order.
+/// The names and types of a dataset's columns, in sequence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns(Vec<(String, ColumnKind)>);
 
-/// A row: a unit that was made.
+/// A row of a dataset: a finished run.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) key: Key,
     pub(super) condition: Arc<Condition>,
-    /// The cell with this one run.
+    /// The result of the run, as a cell that has only this run.
     pub(super) result: CellResult,
 }
 
 impl Columns {
-    /// Returns the columns of the rows of a plan.
+    /// Returns the columns of a plan that runs these contenders under these conditions.
     pub(super) fn of(conditions: &[Arc<Condition>], contenders: &[Contender]) -> Self {
+        // `Plan::new` has refused a plan without mechanisms.
         let [first, ..] = contenders else { return Self(Vec::new()) };
         // Columns depend on the conditions and on the mechanisms, but not on both at once.
         let under_all = conditions.iter().map(|condition| (condition, first));
@@ -43,6 +44,7 @@ impl Columns {
             let result = CellResult { cell, runs: vec![RunResult::default()] };
             Row { key: Key::of("", "", 0), condition: condition.clone(), result }
         };
+        // Rows of empty runs have all columns of real ones, at no cost.
         let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
         let kind = |(name, values): (String, Vec<SheetValue>)| {
             let kind = if is_knob(&name) { kind_of_knob(&values) } else { ColumnKind::of(&values) };
@@ -51,38 +53,43 @@ impl Columns {
         let columns = values(rows);
         let amounts = columns.iter().filter(|(name, values)| is_knob(name) && are_amounts(values));
         let amounts: Vec<String> = amounts.map(|(name, _)| number_of(name)).collect();
+        // `values` makes a numeric column of every knob. It is kept where all values are amounts of one dimension.
         let columns = columns.into_iter().filter(|(name, _)| !is_number(name) || amounts.contains(name));
         Self(columns.map(kind).collect())
     }
 
-    /// Checks that rows with the columns `other` fit among rows with these.
+    /// Checks that rows with the columns `other` can be added to a dataset that has the columns `self`.
     ///
     /// # Errors
-    /// Returns a line that names the first column that does not fit.
+    /// Returns a line that names the first incompatible column.
     pub(super) fn take(&self, other: &Self) -> Result<(), String> {
         let own: HashMap<&str, ColumnKind> =
             self.0.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
         for (name, kind) in &other.0 {
             match own.get(name.as_str()) {
+                // A text column takes numbers, too.
                 Some(ColumnKind::Text) => {}
                 Some(own) if own == kind => {}
                 Some(_) => {
-                    return Err(format!("`{name}` is a number in its rows, and a text in the new ones"));
+                    return Err(format!(
+                        "`{name}` is a number in the rows of the sweep, and a text in the new rows"
+                    ));
                 }
-                None => return Err(format!("its rows have no column `{name}`")),
+                None => return Err(format!("the rows of the sweep have no column `{name}`")),
             }
         }
         Ok(())
     }
 
-    /// Returns the table of some rows.
+    /// Returns a table of the rows. Columns for which the rows have no value are unknown.
     ///
     /// # Errors
-    /// Fails if Arrow does.
+    /// An error of Arrow.
     pub(super) fn table(&self, rows: Vec<Row>) -> io::Result<Table> {
         let count = rows.len();
         let mut known: HashMap<String, Vec<SheetValue>> = values(rows).into_iter().collect();
         let column = |(name, kind): &(String, ColumnKind)| {
+            // A later plan may leave out a key that the first one set. Its column is then unknown, because all parts share their columns.
             let values = known.remove(name).unwrap_or_else(|| vec![SheetValue::Nothing; count]);
             (name.clone(), Values::of_kind(*kind, values))
         };
@@ -90,12 +97,13 @@ impl Columns {
     }
 }
 
-/// Returns the values of all columns that some rows have.
+/// Returns all columns of the rows, each with its name and its values.
 fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     let mut columns =
         vec![("key".to_owned(), rows.iter().map(|row| SheetValue::Text(row.key.to_string())).collect())];
     let mut set: Vec<&String> =
         rows.iter().flat_map(|row| row.condition.set.iter().map(|(key, _)| key)).collect();
+    // Conditions may list their keys in any order, and the order of columns must not depend on it.
     set.sort();
     set.dedup();
     for name in set {
@@ -106,6 +114,7 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
     columns
+        // A sweep has no published figures.
         .extend(Rows::new(&results, &References::default(), RowFormat::Csv, true, VERSION).sheet(&results).0);
     let number = |value: &SheetValue| match value {
         SheetValue::Text(text) => Amount::parse(text).map(Amount::number).into(),
@@ -118,10 +127,10 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     columns
 }
 
-/// The begin of the names of columns with the numbers of knobs and keys that have units.
+/// The prefix of the names of those columns that have knobs or keys with units as plain numbers.
 const NUMBER: &str = "number.";
 
-/// Returns the name of the column with the numbers of a knob or key.
+/// Returns the name of the column that has the values of this knob's or key's column as plain numbers.
 fn number_of(column: &str) -> String {
     let key = column.strip_prefix("knob.").or_else(|| column.strip_prefix("set.")).unwrap_or(column);
     format!("{NUMBER}{key}")
@@ -131,9 +140,10 @@ fn is_number(column: &str) -> bool {
     column.starts_with(NUMBER)
 }
 
-/// Returns whether the known values of a column are amounts of one dimension.
+/// Returns whether all known values of a column are amounts of one dimension, and one value at least is known.
 fn are_amounts(values: &[SheetValue]) -> bool {
     let mut dimension = None;
+    // Seconds and bytes in one column could not be compared. Unknown values alone have no dimension.
     values.iter().filter(|value| **value != SheetValue::Nothing).all(|value| {
         let SheetValue::Text(text) = value else { return false };
         let Some(amount) = Amount::parse(text) else { return false };
@@ -141,12 +151,13 @@ fn are_amounts(values: &[SheetValue]) -> bool {
     }) && dimension.is_some()
 }
 
-/// Returns whether a column has the values of a knob or of a key.
+/// Returns whether the column with this name has the values of a knob or of a key.
 fn is_knob(name: &str) -> bool {
     name.starts_with("knob.") || name.starts_with("set.") || ["buffer_bytes", "link_errors"].contains(&name)
 }
 
-/// Returns the type of the values of a knob: numbers if all of them are, whole or not, so that a finer grid still fits.
+/// Returns the type of a knob's column: numbers (not whole numbers) if all values are numbers, so that a finer grid can
+/// be added later; texts otherwise.
 fn kind_of_knob(values: &[SheetValue]) -> ColumnKind {
     let is_number = |value: &SheetValue| match value {
         SheetValue::Text(text) => text.parse().is_ok_and(f64::is_finite),

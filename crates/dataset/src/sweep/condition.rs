@@ -9,13 +9,13 @@ use coapace_scenario::{Scenario, ScenarioError, Template};
 
 use super::Setting;
 
-/// A scenario with its settings.
+/// One condition of a sweep: a scenario with some settings.
 #[derive(Debug)]
 pub(super) struct Condition {
     pub(super) settings: Vec<Setting>,
     pub(super) scenario: Arc<Scenario>,
     pub(super) hash: String,
-    /// The settings that are not knobs, with their effective values: they have columns of their own.
+    /// The settings of keys that are not knobs, each with its effective value. They have columns of their own.
     pub(super) set: Vec<(String, SheetValue)>,
 }
 
@@ -24,12 +24,13 @@ impl Condition {
         let scenario = template.scenario(&settings)?;
         let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
         let set = set.map(|(key, given)| {
+            // The effective value, because `0.08 s` and `80ms` are one condition. A table or the name of a preset has none.
             (key.clone(), SheetValue::Text(scenario.effective(key).unwrap_or_else(|| given.clone())))
         });
         Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
     }
 
-    /// Returns a trial with one run under this condition.
+    /// Returns a trial with one run of a mechanism under this condition.
     pub(super) fn trial(&self, contender: &Contender, seed: u64) -> Trial {
         Trial { first_seed: seed, ..Trial::of_totals(&self.scenario, contender.clone(), 1) }
     }

@@ -13,21 +13,23 @@ use coapace_run::workers::make_all;
 use super::columns::Row;
 use super::{Check, Columns, Plan, SweepDirectory, Unit, part};
 
-/// The shortest and the longest time for which runs wait to be written. In between, they wait a fiftieth of the sweep's time so
-/// far. So a short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
+/// The limits of the time for which finished rows wait to be written. Between these limits it is a fiftieth of the
+/// sweep's time so far: a short sweep loses little if it is killed, and a long one does not create a hundred thousand
+/// files.
 const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// The most rows of a part.
 const MOST_ROWS: usize = 10_000;
 
-/// Makes `units` of a plan on `jobs` threads (0: one for each core) and writes them into the directory, until all are made or
-/// `stop` is true. This thread calls `ran` with the number of runs after each. Returns the number of runs made.
+/// Makes the runs `units` of a plan on `jobs` threads (0: one for each core) and writes them into the directory, until
+/// all are made or `stop` is true. After each run, the calling thread calls `ran` with the number of runs so far.
+/// Returns the number of runs written.
 ///
-/// An interruption keeps the runs that are over, and abandons the others. The rows do not depend on the number of threads. `check`
+/// An interruption keeps the finished runs, and abandons the others. The rows do not depend on the number of threads. `check`
 /// is called after each run. If it fails, the run is not kept, and the sweep ends.
 ///
 /// # Errors
-/// Fails as the directory and `check` do.
+/// Errors of the directory and of `check`.
 ///
 /// # Panics
 /// Panics if a run does. Earlier runs are kept.
@@ -41,6 +43,7 @@ pub fn conduct(
     ran: &mut dyn FnMut(usize),
 ) -> io::Result<usize> {
     let count = units.len();
+    // All threads fill one part. A part for each thread would leave a file for each of them.
     let part = Arc::new(Mutex::new(OpenPart {
         path: directory.path().to_owned(),
         draft: directory.draft(),
@@ -56,6 +59,7 @@ pub fn conduct(
     let mut failed = None;
     let ended = make_all(count, jobs, stop, move |place| work.make(place), &mut |kept| {
         match kept {
+            // The first failure ends the sweep: a check that fails once would fail for all runs that follow.
             Some(Err(error)) => {
                 failed = Some(error);
                 return ControlFlow::Break(());
@@ -75,11 +79,12 @@ pub fn conduct(
     if let Some(error) = failed {
         return Err(error);
     }
+    // Last, so that a panic loses no run that was over before.
     ended.unwrap_or_else(|panic| resume_unwind(panic));
     Ok(part.written)
 }
 
-/// The runs to make, and the part that takes them.
+/// The runs to make, and the part that receives them.
 struct Work {
     plan: Arc<Plan>,
     units: Vec<Unit>,
@@ -88,13 +93,14 @@ struct Work {
 }
 
 impl Work {
-    /// Makes the run at `place` and adds it to the part; `None` if the plan has no such run, or if it ends after the part was
-    /// closed.
+    /// Makes run `place` and adds it to the part; `None` if the plan has no such run, or if the part was closed before the run
+    /// ended.
     fn make(&self, place: usize) -> Option<io::Result<()>> {
         let row = self.plan.make(self.units.get(place)?)?;
         if let Err(error) = (self.check)() {
             return Some(Err(error));
         }
+        // Locked only after the run, so that runs go on in parallel.
         let mut part = locked(&self.part);
         if part.is_closed {
             return None;
@@ -110,21 +116,22 @@ impl Work {
 }
 
 fn locked(part: &Mutex<OpenPart>) -> MutexGuard<'_, OpenPart> {
+    // A thread that panicked held no half-written row: rows are added whole.
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The part that is being filled.
+/// The part of the dataset that gets the rows of finished runs until it is written.
 struct OpenPart {
     path: PathBuf,
     draft: String,
     columns: Columns,
     began: Instant,
-    /// The time when the first of `rows` was made.
+    /// The time at which the first of `rows` was made.
     oldest: Instant,
     rows: Vec<Row>,
-    /// The number of rows in parts that are written.
+    /// The number of rows in the parts that are already written.
     written: usize,
-    /// Whether runs that end from now on are not kept.
+    /// Whether runs that end from now on are discarded.
     is_closed: bool,
 }
 
@@ -134,6 +141,7 @@ impl OpenPart {
     }
 
     fn write(&mut self) -> io::Result<()> {
+        // Rows that cannot be written are dropped. The failure ends the sweep, and the next one makes these runs again.
         let rows = std::mem::take(&mut self.rows);
         if !rows.is_empty() {
             self.written += part::write(&self.path, &self.draft, &self.columns, rows)?;

@@ -12,27 +12,29 @@ use super::manifest::SweepManifest;
 use super::part::{DRAFT, keys, settle};
 use super::{Columns, Key, Plan, Shard, Unit};
 
-/// The error of a directory that another process writes into.
+/// The error message if another process writes into the directory.
 const HELD: &str = "another sweep writes into it: wait for its end, or give every process a shard of its own, such as 1/2 and 2/2";
 
-/// A directory with the parts of a sweep, open for one process, or for one process of each shard.
+/// A directory with the parts of a sweep, open for one process, or for one process for each shard.
 #[derive(Debug)]
 pub struct SweepDirectory {
     path: PathBuf,
     shard: Option<Shard>,
     columns: Columns,
     known: HashSet<Key>,
-    /// The files that are locked as long as they are open.
+    /// The lock files. They stay open, because closing a file releases its lock.
     _locks: Vec<File>,
 }
 
 impl SweepDirectory {
-    /// Opens or creates a directory for a plan, or for a shard of it. Temporary files of a process that was killed are removed.
+    /// Opens or creates a directory for a plan, or for a shard of it. Temporary files of killed processes are removed.
     ///
     /// # Errors
-    /// Fails as the directory does, and with a line if another process writes into it, or it is of another scenario or version.
+    /// Errors of the directory, and one line if another process writes into it, or if it belongs to another scenario or
+    /// version.
     pub fn open(path: &Path, plan: &Plan, shard: Option<Shard>) -> io::Result<Self> {
         directory::create(path)?;
+        // Before anything is removed: another process may still write its temporary files.
         let locks = lock(path, shard)?;
         let draft = draft(shard);
         for entry in fs::read_dir(path)? {
@@ -41,42 +43,44 @@ impl SweepDirectory {
                 fs::remove_file(entry.path())?;
             }
         }
+        // Removing repeated rows while other shards write could remove a part that they count on.
         let known = if shard.is_none() { settle(path)? } else { keys(path)? };
         let SweepManifest { columns, .. } = SweepManifest::begin(path, plan, !known.is_empty(), &draft)?;
         Ok(Self { path: path.to_owned(), shard, columns, known, _locks: locks })
     }
 
-    /// Returns the path.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the columns of all parts.
+    /// Returns the columns of all parts of the dataset.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// Returns the units of the plan, or of its shard.
+    /// Returns the number of runs of the plan, or, in a directory opened for a shard, of this shard.
     pub fn units(&self, plan: &Plan) -> usize {
         plan.units().iter().filter(|unit| self.is_here(unit)).count()
     }
 
-    /// Returns the units of the plan, or of its shard, that no part had when the directory was opened.
+    /// Returns those runs of the plan, or of the shard, that were missing when the directory was opened.
     pub fn missing(&self, plan: &Plan) -> Vec<Unit> {
         let units = plan.units().iter().filter(|unit| self.is_here(unit) && !self.known.contains(&unit.key));
         units.copied().collect()
     }
 
-    /// Removes repeated rows of units that several parts have. Processes of an abandoned sweep may have written them.
+    /// Removes duplicate rows of runs that are in several parts, which processes of an abandoned sweep may have
+    /// written. Does nothing in a directory opened for a shard.
     ///
     /// # Errors
-    /// Fails as the directory does.
+    /// Errors of the directory.
     pub fn settle(&self) -> io::Result<()> {
         // Other shards are being written.
         if self.shard.is_none() { settle(&self.path).map(drop) } else { Ok(()) }
     }
 
-    /// Returns the begin of the names of temporary files.
+    /// Returns the prefix of the names of this process's temporary files.
     pub(super) fn draft(&self) -> String {
         draft(self.shard)
     }
@@ -90,7 +94,8 @@ fn draft(shard: Option<Shard>) -> String {
     shard.map_or_else(|| DRAFT.to_owned(), |shard| format!("{DRAFT}{}-", shard.word()))
 }
 
-/// Locks the directory for this process alone, or with a shard together with the processes of other shards.
+/// Locks the directory for this process alone, or for one shard beside the processes of other shards. Returns the lock
+/// files.
 fn lock(path: &Path, shard: Option<Shard>) -> io::Result<Vec<File>> {
     let open = |name: String| File::options().create(true).append(true).open(path.join(name));
     let all = open(".lock".to_owned())?;
@@ -98,6 +103,7 @@ fn lock(path: &Path, shard: Option<Shard>) -> io::Result<Vec<File>> {
         held(&all.try_lock(), HELD)?;
         return Ok(vec![all]);
     };
+    // Shared with other shards, so that a sweep of the whole directory finds it taken.
     held(&all.try_lock_shared(), HELD)?;
     let own = open(format!(".lock-{}", shard.word()))?;
     held(&own.try_lock(), HELD)?;

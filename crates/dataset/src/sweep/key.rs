@@ -1,4 +1,4 @@
-//! The identity of a unit.
+//! The identity of a run in a dataset.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -8,12 +8,13 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::VERSION;
 
-/// A hash of what determines a run. It is written as 32 hexadecimal digits.
+/// A hash of everything that determines a run, written as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u128);
 
 impl Key {
-    /// Returns the key of a run by this version: the hash of the scenario, the text that names the mechanism, and the seed.
+    /// Returns the key of a run. It is a hash of this program's version, the hash of the scenario, the text of the
+    /// mechanism, and the seed.
     pub fn of(scenario_hash: &str, mechanism: &str, seed: u64) -> Self {
         let mut hasher = SipHasher13::new();
         for part in [VERSION, scenario_hash, mechanism] {
@@ -25,15 +26,16 @@ impl Key {
         Self(hasher.finish128().as_u128())
     }
 
-    /// Returns one hash of several keys in their order.
+    /// Returns one hash of several keys in this sequence.
     pub(super) fn combine(keys: impl IntoIterator<Item = Self>) -> Self {
         let mut hasher = SipHasher13::new();
         keys.into_iter().for_each(|key| hasher.write(&key.0.to_le_bytes()));
         Self(hasher.finish128().as_u128())
     }
 
-    /// Returns the remainder of a division by `count`, by which shards share the units out.
+    /// Returns the remainder of the key divided by `count`, by which runs are assigned to shards.
     pub(super) fn remainder(self, count: u32) -> u32 {
+        // The fields of `Shard` are public, so the count may be 0. The remainder of a division by a `u32` fits into one.
         u32::try_from(self.0 % u128::from(count.max(1))).unwrap_or_default()
     }
 }
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_depends_on_all_that_determines_a_run() {
+    fn the_key_of_a_run_depends_on_everything_that_determines_the_run() {
         let key = Key::of("00", "cocoa", 1);
         assert_eq!(key, Key::of("00", "cocoa", 1));
         for other in [Key::of("01", "cocoa", 1), Key::of("00", "cocoa2", 1), Key::of("00", "cocoa", 2)] {

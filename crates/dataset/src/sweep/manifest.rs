@@ -1,4 +1,4 @@
-//! `sweep.json`: the version, the scenario and the plans that the parts of a directory are of.
+//! `sweep.json`: the version, the scenario and the plans of the parts in a directory.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::VERSION;
 /// The name of the file.
 const NAME: &str = "sweep.json";
 
-/// The version, the scenario and the columns that all parts of a directory have, and the plans that were begun there.
+/// The version, the scenario and the columns shared by all parts of a directory, and the plans that were started there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SweepManifest {
     /// The version that made all parts.
     version: String,
     /// The scenario's name.
     scenario: String,
-    /// The hash of the scenario without the settings of a condition.
+    /// The hash of the scenario without the settings of any condition.
     scenario_hash: String,
-    /// The scenario's file.
+    /// The text of the scenario's file.
     text: String,
     pub(super) columns: Columns,
     plans: Vec<BegunPlan>,
 }
 
-/// A plan that was begun.
+/// A plan that was started in the directory.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct BegunPlan {
     mechanisms: Vec<String>,
@@ -37,10 +37,11 @@ struct BegunPlan {
 }
 
 impl SweepManifest {
-    /// Adds a plan to the manifest of a directory, which begins with its first plan.
+    /// Adds a plan to the manifest of a directory, which the first plan creates. Returns the manifest. `has_parts` says
+    /// whether the directory has parts, and `draft` is the prefix of temporary files.
     ///
     /// # Errors
-    /// Fails as the file does, and with a line if the directory is of another version or scenario, or has other columns.
+    /// Errors of the file, and one line if the directory belongs to another version or scenario, or has other columns.
     pub(super) fn begin(directory: &Path, plan: &Plan, has_parts: bool, draft: &str) -> io::Result<Self> {
         let path = directory.join(NAME);
         let new = BegunPlan {
@@ -50,8 +51,11 @@ impl SweepManifest {
             conditions: plan.conditions.iter().map(|condition| condition.settings.clone()).collect(),
         };
         let mut manifest = match std::fs::read_to_string(&path) {
+            // The error quotes nothing of the file, which may be any file of that name.
             Ok(text) => serde_json::from_str(&text).map_err(|_| {
-                io::Error::other(format!("{NAME} is none of a sweep: name another directory with --to"))
+                io::Error::other(format!(
+                    "{NAME} does not describe a sweep: name another directory with --to"
+                ))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && has_parts => {
                 // Without the file, the parts may be of another version or scenario.
@@ -70,7 +74,9 @@ impl SweepManifest {
         manifest
             .check(plan)
             .map_err(|why| io::Error::other(format!("{why}: name another directory with --to")))?;
+        // A sweep that is continued has its plan already, and the file stays as it is.
         if !manifest.plans.contains(&new) {
+            // A new manifest always passes: it has the version and the columns of this plan.
             manifest.plans.push(new);
             let text = serde_json::to_string(&manifest)?;
             put(directory, draft, NAME, |out| writeln!(out, "{text}"))?;
@@ -78,8 +84,9 @@ impl SweepManifest {
         Ok(manifest)
     }
 
-    /// Checks that the rows of a plan fit among the rows in the directory.
+    /// Checks that the rows of a plan can be added to the rows in the directory.
     fn check(&self, plan: &Plan) -> Result<(), String> {
+        // First, because another version may give the same scenario another hash.
         if self.version != VERSION {
             return Err(format!(
                 "its sweep was begun with coapace {}, and this is {VERSION}, whose runs may differ",

@@ -1,4 +1,4 @@
-//! Parts: files with the rows of some units.
+//! Parts of a dataset: files with the rows of some runs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,26 +12,27 @@ use super::{Columns, Key};
 use crate::file::{read_parquet_rows, read_parquet_text};
 use crate::write_parquet;
 
-/// The begin of the names of temporary files.
+/// The prefix of the names of temporary files.
 pub(super) const DRAFT: &str = ".part-";
 
-/// Returns the name of the part with these units: the hash of their keys, in ascending order.
+/// Returns the file name of the part with these runs, which contains the hash of their sorted keys.
 pub(super) fn name(keys: impl IntoIterator<Item = Key>) -> String {
     let mut keys: Vec<Key> = keys.into_iter().collect();
     keys.sort_unstable();
     format!("part-{}.parquet", Key::combine(keys))
 }
 
-/// Writes a part, and returns the number of its rows. Equal rows give a file of equal name and bytes.
+/// Writes the rows as a part, and returns their number. Equal rows give a file with the same name and bytes.
 ///
 /// # Errors
-/// Fails as the directory does.
+/// Errors of the directory.
 pub(super) fn write(
     directory: &Path,
     draft: &str,
     columns: &Columns,
     mut rows: Vec<Row>,
 ) -> io::Result<usize> {
+    // Threads finish in any order, and equal rows have to give equal bytes.
     rows.sort_by_key(|row| row.key);
     let (count, name) = (rows.len(), name(rows.iter().map(|row| row.key)));
     let table = columns.table(rows)?;
@@ -39,10 +40,10 @@ pub(super) fn write(
     Ok(count)
 }
 
-/// Writes a file beside its place, and moves it there when it is whole and on the disk.
+/// Writes a file as a temporary file, and gives it its `name` once it is complete and on the disk.
 ///
 /// # Errors
-/// Fails as the directory does.
+/// Errors of the directory.
 pub(super) fn put(
     directory: &Path,
     draft: &str,
@@ -52,12 +53,15 @@ pub(super) fn put(
     let mut builder = Builder::new();
     builder.prefix(draft).suffix(".tmp");
     #[cfg(unix)]
+    // Temporary files are private by default, and parts are for all users whom the umask allows.
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(directory)?;
     let mut out = BufWriter::new(file.as_file());
     write(&mut out)?;
+    // Flushed explicitly, because dropping a buffer ignores its errors.
     out.flush()?;
     drop(out);
+    // On the disk before it has its name: a part of that name is taken for whole.
     file.as_file().sync_all()?;
     file.persist(directory.join(name)).map_err(|failed| failed.error)?;
     // The directory keeps the new name, so it is synchronised as well. Not every system can do that.
@@ -65,10 +69,10 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Returns the keys of all units that the parts in a directory have.
+/// Returns the keys of all runs in the parts of a directory.
 ///
 /// # Errors
-/// Fails as the directory does, or if a part is not a whole Parquet file.
+/// Errors of the directory, or an incomplete Parquet file.
 pub fn keys(directory: &Path) -> io::Result<HashSet<Key>> {
     let mut keys = HashSet::new();
     for path in parts(directory)? {
@@ -77,16 +81,19 @@ pub fn keys(directory: &Path) -> io::Result<HashSet<Key>> {
     Ok(keys)
 }
 
-/// Returns the keys like [`keys`]. If a unit is in more than one part, keeps one of its rows and removes the others.
+/// Returns the keys of all runs in the parts of a directory, like [`keys`]. If a run is in several parts, keeps one of
+/// its rows and removes the others.
 ///
-/// This happens if a process writes a part after its sweep was given up and begun again. Only one process may call this at a time.
+/// Duplicates arise if a process writes a part after its sweep was given up and started again. Only one process may call this
+/// at a time.
 ///
 /// # Errors
-/// Fails as the directory does, or if a part is not a whole Parquet file.
+/// Errors of the directory, or an incomplete Parquet file.
 pub(super) fn settle(directory: &Path) -> io::Result<HashSet<Key>> {
     let mut known = HashSet::new();
     for path in parts(directory)? {
         let keys = keys_of(&path)?;
+        // The first part that has a run keeps it, in the order of the parts' names.
         let is_new: Vec<bool> = keys.iter().map(|key| known.insert(*key)).collect();
         if is_new.iter().all(|is_new| *is_new) {
             continue;
@@ -103,12 +110,13 @@ pub(super) fn settle(directory: &Path) -> io::Result<HashSet<Key>> {
             let table = read_parquet_rows(&path, &is_new)?;
             put(directory, DRAFT, &name, |out| write_parquet(&table, out))?;
         }
+        // After the new part is there, so that a crash between repeats rows and loses none.
         fs::remove_file(&path)?;
     }
     Ok(known)
 }
 
-/// Returns the parts in a directory, in the order of their names.
+/// Returns the parts in a directory, sorted by name.
 fn parts(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut parts = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -118,6 +126,7 @@ fn parts(directory: &Path) -> io::Result<Vec<PathBuf>> {
             parts.push(entry.path());
         }
     }
+    // The system lists files in any order. Sorted, the same rows are kept everywhere.
     parts.sort();
     Ok(parts)
 }
@@ -126,9 +135,9 @@ fn keys_of(path: &Path) -> io::Result<Vec<Key>> {
     let broken = |why: &str| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         io::Error::other(format!(
-            "{name} is no part of a sweep ({why}): remove it, and its runs are made again"
+            "{name} is not a part of a sweep ({why}): remove it, and its runs are made again"
         ))
     };
     let keys = read_parquet_text(path, "key").map_err(|error| broken(&error.to_string()))?;
-    keys.iter().map(|key| key.parse().map_err(|_| broken("a key is none"))).collect()
+    keys.iter().map(|key| key.parse().map_err(|_| broken("a key is not hexadecimal"))).collect()
 }

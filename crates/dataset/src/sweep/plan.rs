@@ -1,4 +1,4 @@
-//! The units of a sweep.
+//! The plan of a sweep and its runs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::columns::{Columns, Row};
 use super::condition::Condition;
 use super::{Batch, Key, Setting};
 
-/// The most units of a plan.
+/// The most runs of a plan.
 pub const MOST_UNITS: usize = 10_000_000;
 
-/// Makes the run of a unit.
+/// Simulates one run, and returns its row of the dataset.
 pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
     let runs = vec![run(&condition.scenario, contender, seed, Observe::Totals)];
     let result = CellResult { cell: condition.trial(contender, seed).cell(), runs };
@@ -25,7 +25,7 @@ pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64)
 /// One run of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Its identity.
+    /// The key that identifies the run.
     pub key: Key,
     condition: u32,
     contender: u32,
@@ -46,13 +46,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan. `conditions` are settings of the scenario, such as a [grid](coapace_lab::grid::conditions) returns. If
-    /// `mechanisms` is empty, the plan has the defaults of the first condition. `seeds` is the first seed and their number. `None`
-    /// means the seeds from 1 on, as many as the first condition has. Conditions that make equal runs count once.
+    /// Makes a plan. `conditions` are settings of the scenario, such as a [grid](coapace_lab::grid::conditions)
+    /// returns. If `mechanisms` is empty, the plan has the default mechanisms of the first condition. `seeds` is the
+    /// first seed and the number of seeds; `None` means the number of seeds that the first condition specifies, from
+    /// seed 1 on. Runs that are equal under two conditions are made once.
     ///
     /// # Errors
-    /// Fails if the scenario or a setting cannot be read, a mechanism is unknown or does not fit a condition, or there are no
-    /// units or more than [`MOST_UNITS`].
+    /// A scenario or setting that cannot be read, a mechanism that is unknown or does not fit a condition, and a plan without
+    /// runs or with more than [`MOST_UNITS`].
     pub fn new(
         source: Source,
         conditions: Vec<Vec<Setting>>,
@@ -63,12 +64,15 @@ impl Plan {
         let base = template.scenario(&[])?;
         let read = |settings| Condition::read(&template, settings).map(Arc::new);
         let conditions =
+            // One more than the most shows that there are too many, without reading all of a huge grid.
             conditions.into_iter().take(MOST_UNITS + 1).map(read).collect::<Result<Vec<_>, _>>()?;
         let defaults = conditions.first().map_or(&base.defaults, |first| &first.scenario.defaults);
         let mechanisms = if mechanisms.is_empty() { &defaults.mechanisms } else { mechanisms };
         let contenders: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
         let contenders = contenders.map_err(PlanError::Usage)?;
         let (first, count) = seeds.unwrap_or((1, defaults.seeds));
+        // The last addition bounds the seeds: the range `first..first + count` must not wrap.
+        // In 128 bits, because the product of three numbers may exceed 64.
         let number = conditions.len() as u128 * contenders.len() as u128 * u128::from(count);
         if number == 0 || number > MOST_UNITS as u128 || first.checked_add(u64::from(count)).is_none() {
             return Err(PlanError::Usage(format!(
@@ -77,6 +81,7 @@ impl Plan {
                 contenders.len()
             )));
         }
+        // Before any run: a contender that does not fit would otherwise fail after hours.
         for condition in &conditions {
             let fits = contenders.iter().try_for_each(|contender| contender.fits(&condition.scenario));
             fits.map_err(PlanError::Usage)?;
@@ -98,23 +103,25 @@ impl Plan {
         Ok(Self { source, base, conditions, contenders, seeds: (first, count), columns, units })
     }
 
-    /// Returns the units, in the order of their keys.
+    /// Returns the runs, sorted by key.
     pub fn units(&self) -> &[Unit] {
         &self.units
     }
 
-    /// Makes the run of a unit of this plan.
+    /// Makes one run of this plan, and returns its row; `None` if the plan has no such run.
     pub(super) fn make(&self, unit: &Unit) -> Option<Row> {
         let condition = self.conditions.get(unit.condition as usize)?;
         Some(make(condition, self.contenders.get(unit.contender as usize)?, unit.seed))
     }
 
-    /// Returns a batch: some units of this plan, which another process makes as a part with these columns.
+    /// Returns a batch: some runs of this plan, which another process makes as a part with these columns.
     pub fn batch(&self, columns: &Columns, units: &[Unit]) -> Batch {
+        // Only the conditions of these units travel. A plan may have thousands.
         let mut places: Vec<u32> = units.iter().map(|unit| unit.condition).collect();
         places.sort_unstable();
         places.dedup();
         let settings = places.iter().filter_map(|&place| self.conditions.get(place as usize));
+        // `places` is sorted and has the condition of every unit, so this is its index.
         let place = |unit: &Unit| places.partition_point(|&place| place < unit.condition);
         Batch::new(
             &self.source,

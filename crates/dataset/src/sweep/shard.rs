@@ -1,4 +1,4 @@
-//! Shards.
+//! Shards: how several processes share the runs of a sweep.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,23 @@ use super::Key;
 /// The most shards.
 const MOST: u32 = 10_000;
 
-/// A share of the units of a plan, written as `2/8`: the second of eight. Every unit is in one of them, by its key.
+/// A share of the runs of a plan, written as `2/8`: the second of eight. Every run belongs to exactly one shard, determined by
+/// its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// The number of the shard, from 1.
+    /// The number of this shard, from 1.
     pub place: u32,
     /// The number of all shards.
     pub of: u32,
 }
 
 impl Shard {
-    /// Returns whether the unit with this key is in the shard.
+    /// Returns whether the run with this key belongs to the shard.
     pub fn has(self, key: Key) -> bool {
         key.remainder(self.of) + 1 == self.place
     }
 
-    /// Returns the shard as a part of a file's name.
+    /// Returns the shard in the form for file names, such as `2-of-8`.
     pub(super) fn word(self) -> String {
         format!("{}-of-{}", self.place, self.of)
     }
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_in_one_shard_and_no_shard_is_far_from_its_share() {
+    fn every_run_of_a_sweep_is_in_one_shard_and_shards_have_similar_sizes() {
         let mut counts = [0; 3];
         for seed in 0..3_000 {
             let key = Key::of("00", "default", seed);
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_a_number_of_a_number() {
+    fn a_shard_is_written_as_i_of_n() {
         assert_eq!("2/8".parse(), Ok(Shard { place: 2, of: 8 }));
         for text in ["", "2", "0/2", "3/2", "1/0", "a/b", "1/2/3", "1/10001"] {
             assert!(text.parse::<Shard>().unwrap_err().contains("such as 2/8"), "{text}");

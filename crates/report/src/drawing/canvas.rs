@@ -9,7 +9,7 @@ pub(super) use super::super::style::{INK, PAPER, SOFT};
 /// The colour of grids.
 pub(super) const GRID: &str = "#e4e1da";
 
-/// The end of a text that lies at its place.
+/// The part of a text that lies at its position: the start, the middle or the end.
 #[derive(Clone, Copy)]
 pub(super) struct Anchor(&'static str);
 
@@ -72,6 +72,7 @@ impl Canvas {
         let _ = writeln!(
             self.elements,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" fill-opacity=\"{opacity}\"{stroke}/>",
+            // SVG does not allow negative lengths.
             w.max(0.0),
             h.max(0.0)
         );
@@ -86,7 +87,8 @@ impl Canvas {
         );
     }
 
-    /// Draws a mark around a point. `shape` counts a disc, a square, a triangle, a diamond, a ring and a cross, and then again.
+    /// Draws a mark around a point. `shape` selects, from 0: a disc, a square, a triangle, a diamond, a ring, a cross; then it
+    /// starts again.
     pub(super) fn mark(&mut self, [x, y]: [f64; 2], shape: usize, r: f64, colour: &str) {
         match shape % 6 {
             1 => self.rect([x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8], colour, 1.0, None),
@@ -125,12 +127,12 @@ impl Canvas {
         );
     }
 
-    /// Draws a text whose baseline is at this place.
+    /// Draws a text whose baseline is at this position.
     pub(super) fn text(&mut self, at: [f64; 2], text: &str, size: f64, colour: &str, anchor: Anchor) {
         self.turned(at, text, size, colour, anchor, 0);
     }
 
-    /// Draws a text that is turned about its place by `degrees`, clockwise.
+    /// Draws a text that is turned around its position by `degrees`, clockwise.
     pub(super) fn turned(
         &mut self,
         [x, y]: [f64; 2],
@@ -158,14 +160,16 @@ impl Canvas {
         self.finish_in(title, size, size.map(f64::ceil))
     }
 
-    /// Returns the SVG document, as large as it fits in the middle of a picture of the size `outer`.
+    /// Returns the SVG document, enlarged as far as it fits, in the middle of a picture of the size `outer`.
     pub(super) fn finish_in(self, title: &str, size: [f64; 2], outer: [f64; 2]) -> String {
         let [width, height] = size.map(f64::ceil);
         let scale = (outer[0] / width).min(outer[1] / height);
         let short = |number: f64| (number * 100.0).round() / 100.0;
         let [inner_width, inner_height] = outer.map(|side| short(side / scale));
         let [x, y] = [short((width - inner_width) / 2.0), short((height - inner_height) / 2.0)];
+        // The paper begins where the view box does; at 0, 0 it would leave a bare edge.
         let origin = if x < 0.0 || y < 0.0 { format!("x=\"{x}\" y=\"{y}\" ") } else { String::new() };
+        // Adding 0 turns −0 into 0, which is printed without a sign.
         let (x, y) = (x + 0.0, y + 0.0);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
@@ -179,7 +183,7 @@ impl Canvas {
     }
 }
 
-/// Returns the colour between two, the first at 0 and the second at 1, each red, green and blue up to 255.
+/// Returns the colour between two colours, the first at 0 and the second at 1, each with red, green and blue up to 255.
 pub(super) fn mixed([from, to]: [[f64; 3]; 2], share: f64) -> String {
     let [r, g, b] = std::array::from_fn(|i| (from[i] + (to[i] - from[i]) * share).round() as u8);
     format!("#{r:02x}{g:02x}{b:02x}")

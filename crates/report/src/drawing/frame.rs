@@ -5,7 +5,7 @@ use super::super::font;
 use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
-/// A plane between two axes, and its place in the picture.
+/// A plane between two axes, and its position in the picture.
 #[derive(Clone, Copy)]
 pub(super) struct PlotFrame<'a> {
     pub(super) left: f64,
@@ -17,12 +17,12 @@ pub(super) struct PlotFrame<'a> {
 }
 
 impl PlotFrame<'_> {
-    /// Returns the horizontal place of a value in the picture.
+    /// Returns the horizontal position of a value in the picture.
     pub(super) fn across(&self, value: f64) -> f64 {
         self.left + self.x.place(value) * self.width
     }
 
-    /// Returns the place of a point in the picture.
+    /// Returns the position of a point in the picture.
     pub(super) fn at(&self, x: f64, y: f64) -> [f64; 2] {
         [self.across(x), self.top + (1.0 - self.y.place(y)) * self.height]
     }
@@ -68,6 +68,7 @@ impl PlotFrame<'_> {
         for tick in within(self.y) {
             let [_, y] = self.at(self.x.range[0], tick);
             canvas.line([self.left - 4.0, y], [self.left, y], solid(SOFT, 0.8));
+            // 0.36 of its size is half the height of a digit, so the label is centred at its tick.
             canvas.text([self.left - 7.0, y + SMALL * 0.36], &self.y.label(tick), SMALL, INK, Anchor::END);
         }
     }
@@ -88,7 +89,7 @@ impl PlotFrame<'_> {
 /// The height of the ticks and the title below a plane.
 pub(super) const BELOW: f64 = 20.0 + SMALL + TEXT + 6.0;
 
-/// Returns the width of the ticks of a vertical axis.
+/// Returns the width that the ticks of a vertical axis need.
 pub(super) fn room_beside(axis: &Axis) -> f64 {
     within(axis).map(|tick| font::width(&axis.label(tick), SMALL)).fold(0.0, f64::max) + 10.0
 }
@@ -96,6 +97,7 @@ pub(super) fn room_beside(axis: &Axis) -> f64 {
 /// Returns the ticks between the ends of an axis.
 fn within(axis: &Axis) -> impl Iterator<Item = f64> {
     let [low, high] = axis.range;
+    // A tick at the very end may lie beyond it by a rounding error.
     let slack = (high - low).abs() * 1e-9;
     axis.ticks.iter().copied().filter(move |tick| (low - slack..=high + slack).contains(tick))
 }

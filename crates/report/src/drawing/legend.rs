@@ -8,7 +8,7 @@ const SWATCH: f64 = 30.0;
 const GAP: f64 = 18.0;
 const LINE: f64 = 18.0;
 
-/// The parts of a mechanism's look that a chart uses.
+/// The sign beside a name in the legend: the mechanism's line, its mark or both, as the chart draws them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegendSign {
     Line,
@@ -20,6 +20,7 @@ pub(super) enum LegendSign {
 pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, sign: LegendSign, top: f64) -> f64 {
     let shown = sheet.chart.mechanisms();
     let column = SWATCH + 6.0 + sheet.longest_name(shown.iter().copied()) + GAP;
+    // The last column has no gap behind it, so one gap is added to the room.
     let columns = (((sheet.width - 2.0 * MARGIN + GAP) / column) as usize).clamp(1, shown.len().max(1));
     let rows = shown.len().div_ceil(columns);
     for (place, &m) in shown.iter().enumerate() {

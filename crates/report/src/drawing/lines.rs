@@ -2,7 +2,7 @@
 
 use super::super::chart::{Curve, MOST_LINES};
 use super::DrawingSheet;
-use super::canvas::{Anchor, Canvas, GRID, Stroke, solid};
+use super::canvas::{Anchor, Canvas, Stroke, solid};
 use super::frame::{BELOW, PlotFrame};
 use super::legend::{self, LegendSign};
 use super::sizes::{MARGIN, TEXT};
@@ -18,6 +18,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -
         PlotFrame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     frame.axes(canvas);
+    // All bands first, so that none of them covers a line.
     for line in lines {
         band(canvas, &frame, line, sheet.style(line.m).css());
     }
@@ -25,6 +26,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -
         let style = sheet.style(line.m);
         curve(canvas, &frame, line, Stroke { colour: style.css(), width: 1.8, dash: style.dasharray() });
         if line.dots {
+            // Smaller than marks, because a transfer may repeat many blocks.
             points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 2.0, style.css()));
         }
         if line.marks {
@@ -43,6 +45,7 @@ fn multiples(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64
     const GAP: f64 = 12.0;
     let DrawingSheet { chart, width, top, .. } = *sheet;
     let shown = chart.mechanisms();
+    // A plane must be as wide as the name above it. Many planes in three columns would make a page too long.
     let longest = sheet.longest_name(shown.iter().copied());
     let left = sheet.left();
     let inner = width - left - MARGIN;
@@ -69,6 +72,7 @@ fn multiples(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64
         }
         let style = sheet.style(m);
         canvas.text([frame.left, frame.top - 5.0], sheet.name(m), TEXT, style.css(), Anchor::START);
+        // The others first, so that no grey line crosses the mechanism's own.
         for line in lines.iter().filter(|line| line.m != m) {
             curve(canvas, &frame, line, solid("#cfcbc2", 0.8));
         }
@@ -81,18 +85,20 @@ fn multiples(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64
         }
     }
     let bottom = top + (HEIGHT + HEAD + 8.0) * rows as f64 - 8.0;
+    // One title for all planes, which share their axes.
     let all = PlotFrame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
     all.title_beside(canvas);
     all.title_below(canvas);
-    canvas.line([left, bottom + BELOW], [left, bottom + BELOW], solid(GRID, 0.0));
     [width, bottom + BELOW + MARGIN / 2.0]
 }
 
 /// Draws the confidence interval around a line.
 fn band(canvas: &mut Canvas, frame: &PlotFrame, line: &Curve, colour: &str) {
+    // With one seed both ends of an interval are the mean.
     if line.low.is_empty() || line.low == line.high {
         return;
     }
+    // The outline of one shape: along the upper ends, and back along the lower ones.
     let upper = line.x.iter().zip(&line.high).map(|(x, y)| frame.at(*x, *y));
     let lower = line.x.iter().zip(&line.low).rev().map(|(x, y)| frame.at(*x, *y));
     canvas.area(&upper.chain(lower).collect::<Vec<_>>(), colour, 0.14);

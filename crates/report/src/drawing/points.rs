@@ -1,4 +1,4 @@
-//! Measured over published figures, and the diagonal on which both are equal.
+//! Measured values over published ones, and the diagonal on which both are equal.
 
 use super::super::chart::PublishedPoint;
 use super::super::headline::MET;
@@ -16,6 +16,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, points: &[Publishe
     let frame = PlotFrame { left, top, width: side, height: side * 0.75, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     let [low, high] = chart.x.range;
+    // A factor of the diagonal, which is a parallel to it on logarithmic axes.
     let edge = |x: f64, factor: f64| frame.at(x, x * factor);
     let band = [edge(low, 1.0 - MET), edge(high, 1.0 - MET), edge(high, 1.0 + MET), edge(low, 1.0 + MET)];
     canvas.area(&band, GRID, 1.0);

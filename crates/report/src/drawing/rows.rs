@@ -10,7 +10,7 @@ use super::sizes::{MARGIN, SMALL, TEXT};
 const ROW: f64 = 26.0;
 
 /// Draws the chart below its title; returns the width and the height of the picture. `of` returns the mechanism of a row and
-/// its published figure, and `draw` draws what is in it.
+/// its published value, and `draw` draws the content of a row.
 pub(super) fn draw<R>(
     canvas: &mut Canvas,
     sheet: &DrawingSheet,
@@ -20,6 +20,7 @@ pub(super) fn draw<R>(
     draw: fn(&mut Canvas, &PlotFrame, &R, Style, f64),
 ) -> [f64; 2] {
     let DrawingSheet { chart, width, top, .. } = *sheet;
+    // Names are left of the plane, so the longest one decides where it begins.
     let left = MARGIN + sheet.longest_name(rows.iter().map(|row| of(row).0)) + 12.0;
     let height = ROW * rows.len() as f64 + 8.0;
     let frame = PlotFrame { left, top, width: width - left - MARGIN - 6.0, height, x: &chart.x, y: &chart.y };
@@ -31,6 +32,7 @@ pub(super) fn draw<R>(
         canvas.line([x, top], [x, top + height], solid(INK, 1.2));
         canvas.text([x + 4.0, top + height - 4.0], "bound", SMALL, SOFT, Anchor::START);
     }
+    // The first row is at the top, where a table has it.
     let middle = |place: usize| top + 4.0 + ROW * (place as f64 + 0.5);
     for (place, row) in rows.iter().enumerate() {
         let at = [left - 10.0, middle(place) + TEXT * 0.36];
@@ -40,6 +42,7 @@ pub(super) fn draw<R>(
         draw(canvas, &frame, row, sheet.style(of(row).0), middle(place));
     }
     let mut bottom = top + height + BELOW;
+    // The diamond is explained only where there is one.
     if rows.iter().any(|row| of(row).1.is_some()) {
         let y = bottom + 6.0;
         canvas.mark([left + 4.0, y], 3, 3.4, INK);
@@ -51,7 +54,7 @@ pub(super) fn draw<R>(
 
 /// Draws the quantiles of a row, the number of clients that gave up, and the published median.
 pub(super) fn quartiles(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, style: Style, y: f64) {
-    // Without a known quantile there is no box.
+    // Without any known quantile, no box can be drawn.
     let last = row.q.iter().rev().copied().flatten().next();
     let end = last.map_or(frame.left, |last| draw_box(canvas, frame, row, last, style, y));
     if row.gave_up > 0 {
@@ -69,6 +72,7 @@ fn draw_box(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, last: f64, 
     let stroke = solid(colour, 1.5);
     canvas.line([p10, y], [p25, y], stroke);
     canvas.line([p75, y], [p90, y], stroke);
+    // An unknown quantile has no cap, because the whisker does not really end there.
     for (end, known) in [(p10, row.q[0]), (p90, row.q[4])] {
         if known.is_some() {
             canvas.line([end, y - 4.0], [end, y + 4.0], stroke);
@@ -81,9 +85,10 @@ fn draw_box(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, last: f64, 
     p90.max(p75)
 }
 
-/// Draws a mark at the mean and a line over the interval, if there are any, and the published figure.
+/// Draws a mark at the mean and a line over the interval, if there are any, and the published value.
 pub(super) fn interval(canvas: &mut Canvas, frame: &PlotFrame, row: &Interval, style: Style, y: f64) {
     if let Some([low, mean, high]) = row.measured.map(|measured| measured.map(|value| frame.across(value))) {
+        // With one seed both ends are the mean, and the mark alone is drawn.
         if high > low {
             canvas.line([low, y], [high, y], solid(style.css(), 2.0));
             for end in [low, high] {
@@ -98,6 +103,7 @@ pub(super) fn interval(canvas: &mut Canvas, frame: &PlotFrame, row: &Interval, s
 fn published(canvas: &mut Canvas, frame: &PlotFrame, published: Option<f64>, y: f64) {
     if let Some(published) = published {
         let at = [frame.across(published), y + 9.0];
+        // An edge in the colour of the paper, so that the diamond is visible on a box.
         canvas.mark(at, 3, 4.4, PAPER);
         canvas.mark(at, 3, 3.4, INK);
     }
@@ -110,6 +116,7 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &PlotFrame, row: &Bar, style: Styl
     let (zero, middle, end) = (frame.across(0.0), frame.across(first), frame.across(first + second));
     canvas.rect([zero, y - 7.0, middle - zero, 14.0], colour, 0.9, Some(solid(colour, 0.8)));
     canvas.rect([middle, y - 7.0, end - middle, 14.0], colour, 0.18, Some(solid(colour, 0.8)));
+    // A share of nothing is not defined.
     let words = if first + second == 0.0 {
         "none".to_owned()
     } else {
@@ -141,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_figure_is_drawn_where_clients_gave_up() {
+    fn a_published_value_is_drawn_even_if_clients_gave_up() {
         let results = vec![result("default", 20), result("cocoa", 1), result("fasor", 0)];
         let mut references = References::default();
         for result in &results {

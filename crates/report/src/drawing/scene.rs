@@ -15,19 +15,19 @@ const SENDS: &str = "#0072b2";
 /// The colours of nodes with an empty and with a full queue: nearly white, and blue.
 const QUEUE: [[f64; 3]; 2] = [[253.0, 252.0, 250.0], [75.0, 159.0, 219.0]];
 
-/// A film, and the place of its mesh in the picture.
+/// A film, and the position of its mesh in the picture.
 pub(crate) struct Scene<'a> {
     film: &'a Film,
     title: &'a str,
-    /// The pixels of a metre, and the place of the mesh's origin.
+    /// The pixels of a metre. The next field is the position of the mesh's origin in the picture.
     scale: f64,
     origin: [f64; 2],
     /// The width and height of the picture without its lines of text.
     stage: [f64; 2],
     radius: f64,
-    /// The frames that fill a queue.
+    /// The number of frames that fill a queue.
     room: f64,
-    /// The most frames that a node sent in a step.
+    /// The largest number of frames that a node sent between two moments of the film.
     busiest: f64,
 }
 
@@ -42,6 +42,7 @@ impl<'a> Scene<'a> {
             let fold = |[low, high]: [f64; 2], x: f64| [low.min(x), high.max(x)];
             moments().map(of).fold([f64::INFINITY, f64::NEG_INFINITY], fold)
         };
+        // The extent of all moments, so that moving nodes stay within the picture.
         let ([left, right], [top, bottom]) = (ends(|it| it.position.x), ends(|it| it.position.y));
         let places: Vec<_> = film.frames[0].iter().map(|moment| moment.position).collect();
         let nearest = |(own, place): (usize, &coapace_sim::Position)| {
@@ -52,9 +53,12 @@ impl<'a> Scene<'a> {
         let mut apart: Vec<f64> =
             places.iter().enumerate().map(nearest).filter(|it| it.is_finite()).collect();
         apart.sort_by(f64::total_cmp);
+        // At least a metre, because a mesh may have all nodes at one place.
         let extent = (right - left).max(bottom - top).max(1.0);
+        // The median, because one far node must not make all others small dots, nor two close ones.
         let spacing = apart.get(apart.len() / 2).copied().filter(|it| *it > 0.0).unwrap_or(extent / 10.0);
         let fits = |room: f64, span: f64| (room - 2.0 * PAD) / span.max(1e-9);
+        // Few nodes would otherwise be far apart with nothing between them.
         let scale = fits(WIDTH, right - left).min(fits(HIGHEST, bottom - top)).min(96.0 / spacing);
         let height = ((bottom - top) * scale + 2.0 * PAD).max(160.0);
         let origin = [
@@ -62,11 +66,13 @@ impl<'a> Scene<'a> {
             height / 2.0 - f64::midpoint(top, bottom) * scale,
         ];
         let most = moments().map(|moment| moment.queued).max().unwrap_or(0);
+        // Without a bound on queues, the fullest queue of the film is full.
         let room = f64::from(if film.queue_frames > 0 { film.queue_frames } else { most.max(1) });
         let radius = (spacing * scale * 0.29).clamp(3.5, 14.0);
         let mut scene =
             Self { film, title, scale, origin, stage: [WIDTH, height], radius, room, busiest: 1.0 };
         let sent = |at: usize| (0..film.nodes.len()).map(move |node| (at, node));
+        // Computed last, because it needs the scene, and before any picture, because rings of all pictures share one scale.
         scene.busiest = (0..film.frames.len())
             .flat_map(sent)
             .map(|(at, node)| scene.since(at, node, |moment| moment.sent) as f64)
@@ -74,7 +80,7 @@ impl<'a> Scene<'a> {
         Some(scene)
     }
 
-    /// Returns the growth of a count in the step before this moment.
+    /// Returns how much a node's count has grown from the moment before to the moment `at`.
     fn since(&self, at: usize, node: usize, of: fn(&FilmMoment) -> u64) -> u64 {
         let count = |at: usize| self.film.frames[at].get(node).map_or(0, of);
         if at == 0 { count(0) } else { count(at).saturating_sub(count(at - 1)) }
@@ -94,12 +100,14 @@ impl<'a> Scene<'a> {
             canvas.text([MARGIN, top], &line, TITLE, INK, Anchor::START);
         }
         top += 8.0;
+        // The lines come first, so that the nodes cover their ends.
         let moments = &self.film.frames[at];
         for (node, moment) in moments.iter().enumerate() {
             let Some(parent) = moment.parent.and_then(|parent| moments.get(parent as usize)) else {
                 continue;
             };
             let sent = self.since(at, node, |moment| moment.sent) as f64;
+            // The square root keeps rarely used ways visible beside the busiest.
             let width = 1.2 + 6.0 * (sent / self.busiest).sqrt();
             canvas.line(self.place(top, moment), self.place(top, parent), solid(GRID, width));
         }
@@ -110,13 +118,14 @@ impl<'a> Scene<'a> {
         canvas.finish(self.title, [WIDTH, bottom])
     }
 
-    /// Draws a node: as blue as its queue is full, with a ring if it sends, a red ring if a frame was destroyed while it
+    /// Draws a node: the bluer, the fuller its queue is, with a ring if it sends, a red ring if a frame was destroyed while it
     /// received, and a cross if it gave a frame up.
     fn node(&self, canvas: &mut Canvas, at: usize, node: usize, top: f64) {
         let moment = &self.film.frames[at][node];
         let (place, r) = (self.place(top, moment), self.radius);
         let fill = mixed(QUEUE, (f64::from(moment.queued) / self.room).min(1.0));
         let sent = self.since(at, node, |moment| moment.sent) as f64;
+        // The ring is drawn first, below the node.
         if sent > 0.0 {
             canvas.ring(place, r * 1.45, SENDS, 0.8 + 2.2 * sent / self.busiest);
         }
@@ -127,6 +136,7 @@ impl<'a> Scene<'a> {
             }
             FilmRole::Sink => {
                 let r = r * 1.32;
+                // The first corner comes again at the end, because a path is not closed by itself.
                 let corners = [[x, y - r], [x + r, y], [x, y + r], [x - r, y], [x, y - r]];
                 canvas.area(&corners, &fill, 1.0);
                 canvas.path(&corners, solid(INK, 1.2));
@@ -136,6 +146,7 @@ impl<'a> Scene<'a> {
                 canvas.ring(place, r, INK, 1.2);
             }
         }
+        // In a smaller node digits cannot be read.
         if r >= 8.0 {
             let size = r * 0.9;
             canvas.text([x, y + size * 0.36], &node.to_string(), size, INK, Anchor::MIDDLE);
@@ -166,6 +177,7 @@ impl<'a> Scene<'a> {
         );
         let y = top + SMALL * 1.4;
         canvas.text([MARGIN, y], &now, SMALL * 1.1, INK, Anchor::START);
+        // A film of one frame has no length to divide by.
         let end = (self.film.frames.len() - 1).max(1) as f64;
         let bar = y + 8.0;
         canvas.line([MARGIN, bar], [WIDTH - MARGIN, bar], solid(GRID, 3.0));

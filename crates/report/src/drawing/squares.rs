@@ -37,14 +37,14 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, pairs: &Pairs) -> 
             let value = cell.value(pairs.measure);
             let fill = value.map_or_else(|| "#ffffff".to_owned(), |value| colour((value - 1.0) / reach));
             canvas.rect([x, y, SIDE - 2.0, SIDE - 2.0], &fill, 1.0, None);
-            let star = if cell.starved { "*" } else { "" };
-            let text = value.map_or_else(|| "·".to_owned(), |value| format!("{:.0}{star}", value * 100.0));
+            let text = cell.text(pairs.measure, row == column);
             let middle = [x + SIDE / 2.0 - 1.0, y + SIDE / 2.0 - 1.0 + SMALL * 0.36];
             canvas.text(middle, &text, SMALL, INK, Anchor::MIDDLE);
         }
     }
     let side = SIDE * names.len() as f64;
     let scale = [left + side + 24.0, grid];
+    // Two or three mechanisms make a map that is too low for the labels of the scale.
     let end = bar(canvas, scale, side.max(120.0), reach);
     let note = &format!("* starved: below 50 % of its {} among its own kind", pairs.rate());
     let bottom = grid + side.max(120.0) + 8.0 + SMALL;
@@ -63,7 +63,9 @@ fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 
     const STEPS: usize = 40;
     let step = height / STEPS as f64;
     for place in 0..STEPS {
+        // From the top down: the first step is the highest value.
         let value = 1.0 - 2.0 * (place as f64 + 0.5) / STEPS as f64;
+        // The overlap of 0.3 pixels hides hairlines between the steps.
         canvas.rect([x, top + step * place as f64, 12.0, step + 0.3], &colour(value), 1.0, None);
     }
     let mut end = x;

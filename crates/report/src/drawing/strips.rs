@@ -20,6 +20,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -
     if let (Some(&first), Some(&last)) = (scale.ticks.first(), scale.ticks.last()) {
         scale.ticks = vec![first, last];
     }
+    // The name of a mechanism is beside its strip, and takes the place of a legend.
     let left = MARGIN + longest + 10.0 + room_beside(&scale);
     let strip = |place: usize| PlotFrame {
         left,
@@ -38,6 +39,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -
         canvas.text(name, sheet.name(line.m), TEXT, style.css(), Anchor::START);
         curve(canvas, &frame, line, solid(style.css(), 1.0));
     }
+    // All strips share the axis of time, which is below the last one.
     let last = strip(lines.len().saturating_sub(1));
     last.ticks_below(canvas);
     last.title_below(canvas);

@@ -24,25 +24,29 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
         None | Some(WORST) => None,
         Some(name) => Some(metrics(ranking).into_iter().find(|metric| metric.name() == name)?),
     };
+    // The best mechanism is on the left, as in the table of standings.
     let order: Vec<usize> = ranking.standings.iter().map(|standing| standing.mechanism).collect();
     // Hindsight is by the worst ratio, so maps of one metric have no column for it.
     let hindsight = if metric.is_none() { ranking.hindsight().into_iter().next() } else { None };
     let name = |&mechanism: &usize| plain(&ranking.mechanisms[mechanism]);
     let columns: Vec<String> =
         hindsight.iter().map(|it| it.name().to_owned()).chain(order.iter().map(name)).collect();
-    let (mut rows, mut z, mut text, mut told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut z, mut text, mut hover) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (cell, ranked) in ranking.cells.iter().enumerate() {
         let chosen = hindsight.as_ref().map(|it| it.choices[cell].mechanism);
         let shown: Vec<usize> = chosen.iter().chain(&order).copied().collect();
         let ratios: Vec<_> = shown.iter().map(|&mechanism| ratio(ranking, metric, cell, mechanism)).collect();
+        // A cell without this metric would be an empty row.
         if ratios.iter().all(Option::is_none) {
             continue;
         }
         let row = if ranked.name.is_empty() { ranking.title.clone() } else { ranked.name.clone() };
         rows.push(plain(&row));
+        // Logarithms make twice as good and twice as bad equally strong colours.
         let colour =
             |(ratio, _): (FigureRatio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
         z.push(
+            // The ratio of an unknown figure is NaN, and its square has no colour.
             ratios.iter().map(|it| it.map(colour).filter(|colour| colour.is_finite())).collect::<Vec<_>>(),
         );
         text.push(
@@ -63,10 +67,10 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
             }
             None => format!("<b>{}</b>", name(mechanism)),
         };
-        told.push(shown.iter().zip(&ratios).map(words).collect::<Vec<_>>());
+        hover.push(shown.iter().zip(&ratios).map(words).collect::<Vec<_>>());
     }
     let heat = json!({
-        "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
+        "type": "heatmap", "z": z, "text": text, "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
         "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": -1, "zmax": 1, "showscale": false,
         "colorscale": [[0, BLUE], [0.5, SHADE], [1, ORANGE]], "textfont": { "color": INK },
     });
@@ -86,7 +90,7 @@ mod tests {
     use crate::Report;
 
     #[test]
-    fn a_ranking_is_a_square_for_each_cell_and_mechanism_in_the_order_of_the_standings() {
+    fn the_chart_of_a_ranking_has_a_square_for_each_cell_and_mechanism_in_order_of_rank() {
         let set = [("clients", "3,12"), ("workload.exchanges", "5")];
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let mut suite = Suite::load(&["nb-iot".to_owned()], &set).unwrap();
@@ -107,8 +111,11 @@ mod tests {
         assert_eq!(figure["layout"]["xaxis"]["ticktext"][0], "hindsight");
         for (row, choice) in ranking.hindsight()[0].choices.iter().enumerate() {
             assert_eq!(figure["data"][0]["text"][row][0], times(choice.worst.ratio.mean));
-            let told = figure["data"][0]["hovertext"][row][0].as_str().unwrap();
-            assert!(told.starts_with(&format!("<b>{}</b>", ranking.mechanisms[choice.mechanism])), "{told}");
+            let hover = figure["data"][0]["hovertext"][row][0].as_str().unwrap();
+            assert!(
+                hover.starts_with(&format!("<b>{}</b>", ranking.mechanisms[choice.mechanism])),
+                "{hover}"
+            );
         }
         let worst = report.figure(None).unwrap();
         let best = ranking.standings[0].mechanism;

@@ -1,15 +1,17 @@
-//! The traces of a chart, and what they add to its layout. Notebooks and the page draw both.
+//! The traces of a chart (plotly's series), and the parts of its layout that belong to them. Notebooks and the page
+//! draw both.
 //!
-//! The page leaves out the mechanisms that its reader hides, without a gap. So the `meta` of a trace is the number of its mechanism,
-//! and the `meta` of a layout has the numbers of the mechanisms from row to row. A trace of a row has its row, or a little more, as
-//! its `y`. Traces without `meta` belong to all mechanisms.
+//! The page leaves out the mechanisms that its reader hides, without a gap. So the `meta` of a trace is the number of
+//! its mechanism, and the `meta` of a layout lists the numbers of the mechanisms, row by row. The `y` of a trace in a
+//! row is the number of the row, or a little more. Traces without `meta` belong to all mechanisms.
 
 use coapace_lab::number::{significant, significant_or_dash};
 use serde_json::{Value, json};
 
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Curve, Interval, PublishedPoint, Quartiles};
-use super::super::pairs::{PairFigure, Pairs, Square};
+use super::super::headline::MET;
+use super::super::pairs::{Pairs, Square};
 use super::super::panels::StyledMechanism;
 use super::super::rounded::rounded;
 use super::super::style::{BLUE, INK, LINE, ORANGE, PAPER, SHADE, SOFT, Style};
@@ -18,7 +20,7 @@ use super::{MARKS, axis, dash, extend, faded, names, plain};
 /// The most ticks of an axis below rows with long numbers.
 const MOST_TICKS: usize = 6;
 
-/// Makes the traces of a chart.
+/// Returns the traces of a chart, and the parts of its layout that belong to them.
 pub(super) fn of(chart: &Chart, mechanisms: &[StyledMechanism]) -> (Vec<Value>, Value) {
     let draw = Drawing { chart, mechanisms };
     match &chart.body {
@@ -64,6 +66,7 @@ impl Drawing<'_> {
         for (place, line) in lines.iter().enumerate() {
             let (name, colour, group) = (self.name(line.m), self.style(line.m).css(), line.m.to_string());
             if !line.low.is_empty() {
+                // The outline of the band: along the upper ends, and back along the lower ones.
                 let along: Vec<f64> = line.x.iter().chain(line.x.iter().rev()).copied().collect();
                 // A band may reach below 0, and a logarithmic axis does not.
                 let least = if y.log { y.range[0] / 100.0 } else { f64::NEG_INFINITY };
@@ -74,6 +77,7 @@ impl Drawing<'_> {
                     "fillcolor": faded(colour, 0.16), "hoverinfo": "skip", "showlegend": false, "legendgroup": group, "meta": line.m,
                 }));
             }
+            // The interval is text beside the point, because a band itself shows no values.
             let ends = line.low.iter().zip(&line.high);
             let ends: Vec<_> = ends.map(|(low, high)| [low, high].map(|end| significant(*end, 3))).collect();
             let interval = if ends.is_empty() { "" } else { "<br>95 %: %{customdata[0]}–%{customdata[1]}" };
@@ -87,6 +91,7 @@ impl Drawing<'_> {
             };
             let mut own = json!({
                 "type": "scatter", "mode": drawn, "x": line.x, "y": line.y, "meta": line.m,
+                // Several curves of one mechanism have one entry in the legend.
                 "name": name, "legendgroup": group, "showlegend": lines[..place].iter().all(|other| other.m != line.m),
                 "line": { "color": colour, "width": 2, "dash": dash(self.style(line.m)), "shape": if line.steps { "hv" } else { "linear" } },
                 "customdata": ends, "hovertemplate": hover,
@@ -103,6 +108,7 @@ impl Drawing<'_> {
 
     fn strips(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
         let (x, y) = (&self.chart.x, &self.chart.y);
+        // Plotly calls the first axis `y` and the second `y2`.
         let numbered = |axis: &str, place: usize| {
             if place == 0 { axis.to_owned() } else { format!("{axis}{}", place + 1) }
         };
@@ -118,6 +124,7 @@ impl Drawing<'_> {
         for (place, line) in lines.iter().enumerate() {
             let (name, colour) = (self.name(line.m), self.style(line.m).css());
             let mut strip = names(std::slice::from_ref(&name));
+            // All strips have the same range, so that their heights compare.
             let own = json!({ "range": y.range, "tickvals": [y.range[1] / 2.0], "fixedrange": true, "showline": true });
             extend(&mut strip, own);
             layout[numbered("yaxis", place)] = strip;
@@ -147,6 +154,7 @@ impl Drawing<'_> {
                  <br>of {}{gave_up}",
                 row.count
             );
+            // A box needs a median, which is unknown if half of the clients gave up.
             if let (Some(p25), Some(p50)) = (p25, p50) {
                 traces.push(json!({
                     "type": "box", "orientation": "h", "y": [place], "lowerfence": [p10], "q1": [p25], "median": [p50],
@@ -154,6 +162,7 @@ impl Drawing<'_> {
                     "name": name, "line": { "color": colour, "width": 1.6 }, "fillcolor": faded(colour, 0.22), "meta": row.m,
                 }));
             }
+            // Plotly's own text for a box names its quantiles otherwise. Invisible marks show ours.
             let spots: Vec<f64> = row.q.iter().copied().flatten().collect();
             traces.push(json!({
                 "type": "scatter", "mode": "markers", "x": spots, "y": vec![place; spots.len()], "name": name, "meta": row.m,
@@ -183,6 +192,7 @@ impl Drawing<'_> {
                 };
                 traces.push(json!({
                     "type": "scatter", "mode": "markers", "x": [mean], "y": [place], "name": name, "meta": row.m,
+                    // Low, mean and high are rounded each, so the two distances may differ.
                     "error_x": { "array": [rounded(high - mean)], "arrayminus": [rounded(mean - low)], "color": colour, "width": 5 },
                     "marker": { "size": 9, "color": colour, "symbol": self.mark(row.m), "line": { "width": 2, "color": colour } },
                     "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(mean, 4), unit(&self.chart.x)),
@@ -195,7 +205,7 @@ impl Drawing<'_> {
         (traces, layout)
     }
 
-    /// Returns the line of a bound over so many rows.
+    /// Returns the line of a bound across `rows` rows; `None` without a bound.
     fn bound(&self, bound: Option<f64>, rows: usize) -> Option<Value> {
         let bound = bound?;
         let text = format!("bound: {}{}<extra></extra>", significant(bound, 4), unit(&self.chart.x));
@@ -226,6 +236,7 @@ impl Drawing<'_> {
             let hover = format!(
                 "<b>{name}</b><br>{one} {first} + {other} {second} = {all} per client<extra></extra>"
             );
+            // A bar for each part, because plotly gives a bar one colour.
             for (part, opacity) in [(0, 0.9), (1, 0.18)] {
                 traces.push(json!({
                     "type": "bar", "orientation": "h", "x": [row.amounts[part]], "y": [place], "width": 0.56, "name": parts[part],
@@ -233,6 +244,7 @@ impl Drawing<'_> {
                     "hovertemplate": hover,
                 }));
             }
+            // A share of nothing is not defined.
             let share = match total {
                 0.0 => " none".to_owned(),
                 all => format!(" {:.0} %", 100.0 * row.amounts[0] / all),
@@ -249,8 +261,10 @@ impl Drawing<'_> {
     }
 
     fn points(&self, points: &[PublishedPoint]) -> (Vec<Value>, Value) {
+        // Values within `MET` of the published ones lie in the band around the diagonal, on which both are equal.
         let [low, high] = self.chart.x.range;
-        let band = [low * 0.95, high * 0.95, high * 1.05, low * 1.05].map(rounded);
+        let band =
+            [low * (1.0 - MET), high * (1.0 - MET), high * (1.0 + MET), low * (1.0 + MET)].map(rounded);
         let mut traces = vec![
             json!({
                 "type": "scatter", "mode": "lines", "x": [low, high, high, low], "fill": "toself", "fillcolor": LINE,
@@ -264,6 +278,7 @@ impl Drawing<'_> {
         for m in self.chart.mechanisms() {
             let own: Vec<&PublishedPoint> = points.iter().filter(|point| point.m == m).collect();
             let (name, colour) = (self.name(m), self.style(m).css());
+            // Full marks overlap, so they have an edge in the colour of the paper.
             let edge = if self.mark(m).ends_with("-open") { colour } else { PAPER };
             let beside: Vec<_> = own
                 .iter()
@@ -294,11 +309,7 @@ impl Drawing<'_> {
     fn squares(&self, pairs: &Pairs) -> (Vec<Value>, Value) {
         let own: Vec<String> = pairs.mechanisms.iter().map(|m| self.name(*m)).collect();
         let value = |cell: &Square| cell.value(pairs.measure).map(|value| rounded(value * 100.0));
-        let text = |row: usize, column: usize, cell: &Square| match value(cell) {
-            Some(_) if row == column && matches!(pairs.measure, PairFigure::Share) => "·".to_owned(),
-            Some(value) => format!("{value:.0}{}", if cell.starved { "*" } else { "" }),
-            None => "·".to_owned(),
-        };
+        let text = |row: usize, column: usize, cell: &Square| cell.text(pairs.measure, row == column);
         let hover = |row: usize, column: usize, cell: &Square| {
             let beside = format!("beside <b>{}</b>", own[column]);
             let company = if row == column { "among its own kind" } else { &beside };
@@ -307,6 +318,7 @@ impl Drawing<'_> {
         let z = each(pairs, |_, _, cell| value(cell));
         // The scale reaches as far above 100 % as below, so that a fair share has the colour of the background.
         let distance = |value: &Option<f64>| value.map_or(0.0, |value| (value - 100.0).abs());
+        // At least 25 points, so that small differences stay pale.
         let reach = z.iter().flatten().map(distance).fold(25.0, f64::max);
         let heat = json!({
             "type": "heatmap", "z": z, "text": each(pairs, text), "hovertext": each(pairs, hover), "hovertemplate": "%{hovertext}<extra></extra>",
@@ -317,12 +329,13 @@ impl Drawing<'_> {
             },
         });
         let mut layout = square_axes(&own, &own);
+        // By these numbers the script of the page removes the rows and columns of mechanisms that are hidden.
         layout["meta"] = json!(pairs.mechanisms);
         (vec![heat], layout)
     }
 }
 
-/// Returns something of each square, from its row and its column.
+/// Calls `of` with the row, the column and the square of each pair; returns its results, row by row.
 fn each<T>(pairs: &Pairs, of: impl Fn(usize, usize, &Square) -> T) -> Vec<Vec<T>> {
     let row = |(row, cells): (usize, &Vec<Square>)| {
         cells.iter().enumerate().map(|(column, cell)| of(row, column, cell)).collect()
@@ -342,7 +355,7 @@ pub(super) fn square_axes(columns: &[String], rows: &[String]) -> Value {
     extend(&mut above, json!({ "range": range, "side": "top", "tickangle": -50 }));
     let mut beside = names(rows);
     beside["range"] = json!([rows.len() as f64 - 0.5, -0.5]);
-    // The title stands above the names of the columns.
+    // The title is above the names of the columns.
     let longest = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let top = 80 + 6 * longest;
     json!({

@@ -5,7 +5,7 @@ use super::super::chart::{Body, Chart};
 use super::super::pairs::{PairFigure, Pairs};
 use super::super::view::View;
 
-/// Makes the chart of a figure of pairs, if the page has pairs.
+/// Makes the heat map of one value of the pairs, if the page has pairs.
 pub(super) fn chart(view: &View, measure: PairFigure) -> Option<Chart> {
     let pairs = Pairs::of(view, measure)?;
     let rate = if pairs.of_transfers { "Goodput" } else { "Throughput" };

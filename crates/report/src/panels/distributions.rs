@@ -21,12 +21,14 @@ const FCT_ROW: [Metric; 5] =
 /// The room at the right of a row for a word about clients that gave up, as a share of the axis.
 const ROOM_FOR_WORDS: f64 = 0.3;
 
-/// Returns the chart of a group's completion times, a row for each mechanism.
+/// Returns the chart of a group's completion times, a row for each mechanism; `None` if there are
+/// none, measured or published.
 pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
         let published = cell.published_figure(Metric::MedianFct);
+        // A published value is shown even if no client finished.
         (finished > 0 || published.is_some()).then(|| Quartiles {
             m: cell.mechanism,
             q: FCT_ROW.map(value),
@@ -39,7 +41,8 @@ pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     boxes(group, Metric::MedianFct, ["fct-quantiles", "Flow completion time", "FCT"], row)
 }
 
-/// Returns the chart of the delays of a group's messages, a row for each mechanism.
+/// Returns the chart of the delays of a group's messages, a row for each mechanism; `None` if no
+/// mechanism has delays.
 pub(super) fn delay(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
         let delays = delays(cell)?;
@@ -94,6 +97,7 @@ pub(super) fn fct_cdf(group: &Conditioned) -> Option<Chart> {
         let points = fct_s.len().min(CDF_POINTS);
         (0..=points)
             .map(|i| i as f64 / points.max(1) as f64)
+            // The line ends at the first client that gave up: its time is infinite, and the quantile `None`.
             .map_while(|p| Some((quantile(&fct_s, p)?, p)))
             .collect()
     };
@@ -106,6 +110,7 @@ pub(super) fn delay_cdf(group: &Conditioned) -> Option<Chart> {
     let points = |cell: &PooledCell| {
         let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();
         // The last point always stays.
+        // `step_by(0)` would panic; a cell without delays has no points.
         let step = cdf.len().div_ceil(CDF_POINTS).max(1);
         cdf.into_iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev().collect()
     };

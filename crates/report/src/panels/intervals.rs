@@ -1,5 +1,6 @@
 //! Means with their confidence intervals, and spurious and needed retransmissions.
 
+use coapace_lab::lists::{capitalised, joined};
 use coapace_lab::results::Metric;
 
 use super::super::axis::Axis;
@@ -7,14 +8,15 @@ use super::super::chart::{Bar, Body, Chart, Interval};
 use super::super::measure::{PageMetric, measures};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, PooledCell, View};
-use super::super::words::{capitalised, joined};
 
-/// Pages with more groups than this have no chart of each group here, because nobody looks at hundreds of charts. Their
-/// figures are in the charts over knobs and in the table.
+/// The most groups for which each group has its own charts of intervals, because nobody looks at hundreds of charts. If
+/// a page has more groups, the charts over knobs and the table show the values.
 const MOST_GROUPS: usize = 6;
 
-/// Makes a chart for each measure in each group.
+/// Returns a chart for each metric in each group; none if there are more than [`MOST_GROUPS`] groups, or only one
+/// mechanism.
 pub(super) fn charts(view: &View) -> Vec<Chart> {
+    // With one mechanism there is nothing to compare.
     if view.groups.len() > MOST_GROUPS || view.mechanisms.len() < 2 {
         return Vec::new();
     }
@@ -25,6 +27,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
 
 fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
+        // One seed has no interval, and the mark alone is drawn.
         let measured = measure.estimate(cell).map(|estimate| {
             let half = estimate.half_width.unwrap_or(0.0);
             [-half, 0.0, half].map(|distance| rounded(estimate.mean + distance))
@@ -46,6 +49,7 @@ fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
         measured.into_iter().flatten().chain(row.published)
     };
     let mut values: Vec<f64> = rows.iter().flat_map(ends).collect();
+    // A bound far from all figures is left out, so that it does not squeeze them.
     let bound = group.bound_near(measure.metric, &mut values);
     let title = capitalised(measure.metric.title());
     let seeds = group.cells.iter().map(|cell| cell.result.runs.len()).max().unwrap_or(0);
@@ -66,9 +70,9 @@ fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
 /// Makes the chart of a group's spurious and needed retransmissions, if there are any.
 pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
-        let [all, unnecessary] =
-            [Metric::Retransmissions, Metric::Unnecessary].map(|metric| cell.summary.count(metric));
-        let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];
+        let [all, spurious] =
+            [Metric::Retransmissions, Metric::Spurious].map(|metric| cell.summary.count(metric));
+        let amounts = [rounded(spurious), rounded((all - spurious).max(0.0))];
         (cell.summary.runs > 0).then_some(Bar { m: cell.mechanism, amounts })
     };
     let rows: Vec<Bar> = group.cells.iter().filter_map(row).collect();
@@ -78,6 +82,7 @@ pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
         title: "Retransmissions: spurious (dark) and needed (pale)".into(),
         caption: group.title.into(),
         conditions: group.title.into(),
+        // Room for the share beside the longest bar.
         x: Axis::from_zero("retransmissions per client", "per client", &totals).with_room(0.1),
         y: Axis::names(),
         body: Body::Bars { parts: ["spurious", "needed"], rows },

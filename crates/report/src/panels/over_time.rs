@@ -1,37 +1,37 @@
 //! RTO, transfers and queues over time, in the run with the lowest seed.
 
-use coapace_lab::lists::distinct;
+use coapace_lab::lists::{distinct, joined};
 use coapace_run::measured::{RunResult, Series};
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, PooledCell};
-use super::super::words::joined;
 
-/// Returns the chart of a group's RTOs.
+/// Returns the chart of a group's RTOs over time; `None` if no run has recorded any.
 pub(super) fn rto(group: &Conditioned) -> Option<Chart> {
     let axis = |values: &[f64]| Axis::around("RTO in seconds", "s", values);
     lines(group, ["rto-over-time", "RTO"], axis, |run| &run.rto)
 }
 
-/// Returns the chart of the bytes that transfers have moved.
+/// Returns the chart of the bytes of transfers that have arrived.
 pub(super) fn arrived(group: &Conditioned) -> Option<Chart> {
     let axis = |values: &[f64]| Axis::from_zero("bytes that have arrived", "B", values);
     lines(group, ["arrived-over-time", "Bytes of bodies"], axis, |run| &run.arrived)
 }
 
-/// Returns the chart of the windows of transfers.
+/// Returns the chart of the windows of transfers over time; `None` if no run has recorded any.
 pub(super) fn windows(group: &Conditioned) -> Option<Chart> {
     let axis = |values: &[f64]| Axis::from_zero("window in blocks", "blocks", values);
     lines(group, ["window-over-time", "Window"], axis, |run| &run.windows)
 }
 
-/// Returns the map of the blocks that transfers have sent or asked for: a line for their first departures, and a dot for each later
-/// one.
+/// Returns the chart of the blocks that transfers have sent or requested: a line for the first time, and a dot for each
+/// repetition.
 pub(super) fn blocks(group: &Conditioned) -> Option<Chart> {
     let axis = |values: &[f64]| Axis::from_zero("number of the block; dots: again", "blocks", values);
     let first = |cell| {
+        // A departure is a moment, and not a level that lasts until the next one.
         first_series(cell, |run| &run.departed)
             .map(move |series| Curve { steps: false, ..line(cell, series) })
     };
@@ -47,13 +47,13 @@ pub(super) fn blocks(group: &Conditioned) -> Option<Chart> {
     chart(group, ["blocks-over-time", "Blocks"], axis, lines)
 }
 
-/// Returns the chart of this name and title of some series, with the axis that `axis` makes for their values.
+/// Returns the chart of the series that `of` selects. `names` are its name and its title, and `axis` makes the axis of the values.
 fn lines(group: &Conditioned, names: [&str; 2], axis: fn(&[f64]) -> Axis, of: Of) -> Option<Chart> {
     let of_cell = |cell| first_series(cell, of).map(move |series| line(cell, series));
     chart(group, names, axis, group.cells.iter().flat_map(of_cell).collect())
 }
 
-/// Returns the chart of some lines, if there are any.
+/// Returns the chart of some lines over time; `None` without lines.
 fn chart(
     group: &Conditioned,
     [name, title]: [&str; 2],
@@ -85,6 +85,7 @@ pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
             group.cells.iter().flat_map(|cell| of_hop(cell).map(|series| line(cell, series))).collect();
         let ends: Vec<f64> = lines.iter().filter_map(|line| line.x.last().copied()).collect();
         let highest = lines.iter().flat_map(|line| &line.y).copied().fold(0.0, f64::max);
+        // One unit for all lines of a chart, by the highest: 30 kB and 40000 B are hard to compare.
         let (unit, by) = match highest {
             _ if highest >= 1e6 => ("MB", 1e6),
             _ if highest >= 1e4 => ("kB", 1e3),
@@ -101,6 +102,7 @@ pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
             },
             caption: joined(group.title, hop),
             conditions: group.title.into(),
+            // Runs of mechanisms end at different times, and the longest one must fit.
             x: Axis::linear("time in seconds", "s", [0.0, ends.into_iter().fold(0.0, f64::max)]),
             y: Axis::from_zero(format!("queue in {unit}"), unit, &[highest / by]),
             body: Body::Strips { lines },
@@ -109,10 +111,11 @@ pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
     hops.into_iter().map(chart).collect()
 }
 
-/// Returns the series of a run.
+/// A function that returns some series of a run.
 type Of = fn(&RunResult) -> &Vec<Series>;
 
-/// Returns the series to draw: those of the cell's run with the lowest seed that have points.
+/// Returns the series to draw: the series that `of` selects from the cell's run with the lowest seed, except empty
+/// ones.
 fn first_series<'a>(cell: &PooledCell<'a>, of: Of) -> impl Iterator<Item = &'a Series> {
     let series = cell.result.first_run().map(of).map_or(&[][..], Vec::as_slice);
     series.iter().filter(|series| !series.points.is_empty())

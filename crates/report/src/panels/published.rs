@@ -1,16 +1,17 @@
-//! Measured figures over published ones.
+//! Measured values over published ones.
 
 use super::super::axis::{Axis, extent};
 use super::super::chart::{Body, Chart, PublishedPoint};
 use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
 
-/// Returns a chart for each metric with more than one published figure.
+/// Returns a chart for each metric with more than one published value.
 pub(super) fn charts(view: &View) -> Vec<Chart> {
     let compared = view.compared();
     let metrics = metrics(&compared);
     let chart = |metric: &coapace_lab::results::Metric| {
         let points: Vec<PublishedPoint> = (compared.iter())
+            // Logarithmic axes have no place for 0.
             .filter(|compared| compared.figure.metric == *metric && compared.figure.published > 0.0)
             .filter_map(|compared| {
                 Some(PublishedPoint {
@@ -21,11 +22,13 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
                 })
             })
             .collect();
+        // One point is better read in the table.
         if points.len() < 2 {
             return None;
         }
         let values: Vec<f64> = points.iter().flat_map(|point| [point.published, point.measured]).collect();
         let [low, high] = extent(&values);
+        // Both axes have the same ends, so that equal figures lie on the diagonal.
         let ends = [low / 1.25, high * 1.25];
         Some(Chart {
             name: format!("published-{}", super::slug(metric.title())),
