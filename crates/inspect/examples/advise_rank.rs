@@ -1,18 +1,20 @@
 //! Measures how well a scenario that is fitted to a capture predicts the rank of mechanisms.
 //!
-//! Draws scenarios with the generator of `coapace search`. Runs each once with `default`, fits a scenario to a capture beside the
-//! clients, and ranks all mechanisms over UDP on both, by the median flow completion time and by transmissions. Prints Kendall's
-//! τ-b of both orders, where figures within 2 % are ties. Beside it is τ-b of two rankings of the drawn scenario with different
-//! seeds, the most that can be expected. Meshes, one scenario in six, are passed over, because only paths are fitted.
+//! Draws scenarios with the generator of `coapace search`. Runs each once with `default`, fits a scenario to a capture beside
+//! the clients, and ranks all mechanisms over UDP on both, by the median flow completion time and by transmissions. Prints
+//! Kendall's τ-b of the two rankings, where results within 2 % are ties. Beside it is τ-b of two rankings of the drawn scenario
+//! with different seeds, which is the best that can be expected. Meshes, one scenario in six, are skipped, because only paths
+//! are fitted.
 //!
 //! ```sh
 //! cargo run --release -p coapace-inspect --example advise_rank              # 20 scenarios of set 1
-//! cargo run --release -p coapace-inspect --example advise_rank 17 20 told   # of set 17, with what the owner of the clients knows
+//! cargo run --release -p coapace-inspect --example advise_rank 17 20 facts  # of set 17, with what the owner of the clients
+//! knows
 //! ```
 //!
 //! With `--paths`, each line is followed by the fitted path, the measures of the capture and the measures of the path. With
-//! `--only 3,4`, only scenarios with these numbers are drawn. With `told`, the fit knows facts that a capture may not show but
-//! the owner of the clients knows: whether they keep their state (`workload.kind`), and how often and how long they try
+//! `--only 3,4`, only scenarios with these numbers are drawn. With `facts`, the fit knows facts that a capture may not show but
+//! the operator of the clients knows: whether they keep their state (`workload.kind`), and how often and how long they try
 //! (`clients.max_retransmit`, `clients.patience`).
 
 use std::sync::Arc;
@@ -31,10 +33,11 @@ use coapace_run::contender::Contender;
 use coapace_run::measured::quantile;
 use coapace_scenario::Scenario;
 
-/// Figures of two mechanisms within this share are ties.
+/// Results of two mechanisms within this share of each other are ties.
 const TIE: f64 = 0.02;
 
-/// The first seeds of the ranking of the drawn scenario, of the fitted one, and of the drawn one again. The capture has 1.
+/// The first seeds of the ranking of the drawn scenario, of the fitted one, and of the drawn one again. The capture uses seed
+/// 1.
 const FIRST_SEEDS: [u64; 3] = [101, 401, 701];
 
 /// Returns the median flow completion times and the transmissions of each mechanism.
@@ -63,14 +66,14 @@ fn main() {
         arguments
             .get(place)
             .map_or(Some(default), |text| text.parse().ok())
-            .expect("a number: SET COUNT [told] [--paths] [--only NUMBERS]")
+            .expect("a number: SET COUNT [facts] [--paths] [--only NUMBERS]")
     };
     let (set, scenarios) = (number(0, 1), number(1, 20));
     let list = arguments.iter().position(|word| word == "--only").and_then(|place| arguments.get(place + 1));
     let only: Option<Vec<u32>> =
         list.map(|list| list.split(',').map(|number| number.parse().expect("a number")).collect());
     let scenarios = only.as_ref().map_or(scenarios, |only| only.len() as u64);
-    let is_told = arguments.get(2).is_some_and(|word| word == "told");
+    let has_facts = arguments.get(2).is_some_and(|word| word == "facts");
     let captured = Contender::parse("default").expect("a mechanism");
     let contenders: Vec<Contender> = Contender::all_over_udp().collect();
     let (start, mut sums, mut done) = (Instant::now(), [0.0; 4], 0u64);
@@ -94,7 +97,7 @@ fn main() {
             ("clients.patience", "published"),
         ];
         let mut settings = known.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        settings.truncate(if is_told { settings.len() } else { 0 });
+        settings.truncate(if has_facts { settings.len() } else { 0 });
         let file = ScenarioFile { workload: &workload, capture: "a simulation", settings: &settings };
         let fit = Fit { measured: &measured, contender: &captured, file: file.clone() };
         let fitted = fit.search(&mut |_| false).expect("settings that fit").expect("a path");

@@ -1,16 +1,17 @@
-//! Advice from captures: the findings about a network, and what each mechanism would have done on it.
+//! Advice from captures: the findings about a network, and the results that each mechanism would have had on it.
 //!
-//! A *copy* is a transmission of a message; the first is one, too. A *fate* is what became of a copy: answered or lost. A *pair*
-//! is a client and a server, each an address and a port.
+//! A *copy* is a transmission of a message, including the first. The *fate* of a copy is to be answered or lost. A
+//! [*pair*](pair) is a client and a server, each an address and a port.
 //!
-//! [`traffic::read`] reads the file. [`capture`] finds its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), and [`message`]
-//! the CoAP messages in these. [`exchanges`] joins messages, and [`lives`] finds the restarts of clients. A client with its server is a
-//! [`pair`]. Datagrams that were seen twice, and the steps of the [`clock`], are left out. [`counts`] has the numbers of packets.
-//! [`tshark`] reads packets that this crate cannot.
+//! [`traffic::read`] reads a file in steps: [`capture`] finds its packets, [`headers`] and [`lowpan`] the
+//! [datagrams](datagram) in the packets, and [`message`] the CoAP messages in the datagrams. [`exchanges`] joins
+//! messages to exchanges, and [`lives`] finds the restarts of clients. Repeated datagrams and the steps of the
+//! [`clock`] are removed. [`counts`] has the numbers of packets. [`tshark`] reads packets that this crate cannot.
 //!
-//! [`fates`] pairs answers with copies. [`findings`] sums them up, and [`replay`] shows what mechanisms would have done. [`fit`] searches
-//! the [`link`] on which a simulation of the [`workload`] has the [`measures`] of the capture. [`scenario_file`] writes it down, and
-//! [`remarks`] names the numbers that are guesses.
+//! [`fates`] decides which copy each answer belongs to. [`findings`] summarises the traffic, and [`replay`] shows how
+//! other mechanisms would have done. [`fit`] searches for the [`link`] on which a simulation of the [`workload`] has
+//! the [`measures`] of the capture. [`scenario_file`] writes clients and link as a scenario, and [`remarks`] names the
+//! numbers in it that are guesses. [`report`] prints everything as text.
 
 pub mod capture;
 pub mod clock;
@@ -29,6 +30,7 @@ pub mod message;
 pub mod pair;
 pub mod remarks;
 pub mod replay;
+pub mod report;
 pub mod scenario_file;
 mod sightings;
 pub mod simulated;

@@ -1,4 +1,4 @@
-//! Packets of a capture file, pcap or pcapng, one after the other.
+//! Reads packets from a capture file, pcap or pcapng.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,19 +8,21 @@ use coapace_sim::Time;
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, InterfaceDescriptionBlock, PcapBlockOwned, PcapError, create_reader};
 
-/// The size of the reading buffer in bytes. It grows to [`LARGEST_BLOCK`] if a block needs it.
+use super::datagram::Skipped;
+
+/// The size of the read buffer in bytes. It grows to [`LARGEST_BLOCK`] if a block needs it.
 const BUFFER: usize = 1 << 16;
 
-/// The largest block that is read, in bytes. tcpdump writes packets of 256 KiB at most.
+/// The largest block that is read, in bytes. tcpdump writes packets of at most 256 KiB.
 const LARGEST_BLOCK: usize = 1 << 22;
 
-/// The most interfaces of a section. A file that describes more is garbage.
+/// The most interfaces that are stored for a section. Packets of further interfaces are skipped.
 const MOST_INTERFACES: usize = 10_000;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedPacket<'a> {
-    /// The number of the packet in the file, 1 for the first, as Wireshark counts.
+    /// The number of the packet in the file, counted from 1 as in Wireshark.
     pub number: u64,
     /// The time of the packet since the Unix epoch, or since the start of a simulation.
     pub at: Time,
@@ -28,14 +30,14 @@ pub struct CapturedPacket<'a> {
     pub link: i32,
     /// The point of a simulated network where the packet was seen.
     pub point: Point,
-    /// The bytes that were kept.
+    /// The captured bytes.
     pub bytes: &'a [u8],
-    /// Whether all bytes were kept.
+    /// Whether all bytes of the packet were captured.
     pub is_whole: bool,
 }
 
 /// The point where a packet was seen. A simulation writes all points into one capture (`coapace run --pcap`), each as an
-/// interface. A capture of a real network has one point.
+/// interface. A capture of a real network has only one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Point {
     /// An interface of a real network.
@@ -49,14 +51,14 @@ pub enum Point {
     Loss,
 }
 
-/// The end of a capture file.
+/// How a capture file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All of it was read.
+    /// The whole file was read.
     Complete,
-    /// The last packet is cut off, because the file was copied while it was written or the disk was full.
+    /// The last packet is truncated, because the file was copied while it was written, or because the disk was full.
     CutOff,
-    /// Behind this many bytes the file is garbage.
+    /// The file is garbage after this many bytes.
     Garbage(usize),
     /// The caller stopped the reading.
     Stopped,
@@ -67,9 +69,9 @@ pub enum Ending {
 pub enum CaptureError {
     /// The file is empty.
     Empty,
-    /// The file begins like neither format.
+    /// The file does not begin like a pcap or pcapng file.
     NoCapture,
-    /// The operating system could not read it.
+    /// The operating system could not read the file.
     Io(io::Error),
 }
 
@@ -87,31 +89,34 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// The interfaces of a simulation. `coapace serve --pcap` has the first two, as the server sees them.
+/// The interfaces in a capture that a simulation wrote: their names, and the point that each name means. Of these,
+/// `coapace serve --pcap` writes the first two, as seen from the server.
 const SIMULATED: [(&str, Point); 3] =
     [("sent", Point::Sender), ("delivered", Point::Receiver), ("discarded", Point::Loss)];
 
-/// The interface of a section.
+/// An interface in a section of a capture.
 struct Interface {
     link: i32,
     point: Point,
-    /// The ticks of a second. 0 if the file gives a resolution that does not exist.
+    /// The resolution of the interface's times in ticks per second; 0 if the file gives an invalid one.
     ticks: u64,
-    /// The seconds to add.
+    /// The seconds to add to the times of the interface's packets.
     offset_s: i64,
 }
 
-/// Reads a capture and calls `each` with every packet. Memory is bounded, whatever the size of the file.
+/// Reads a capture and calls `each` with every packet, or the reason why it is skipped. Memory is bounded for a file of any size.
 ///
 /// # Errors
-/// Returns a [`CaptureError`] if the file is not a capture. A file that is damaged later is read up to the damage: see [`Ending`].
+/// Returns a [`CaptureError`] if the file is not a capture. A file that is damaged later is read up to the damage: see
+/// [`Ending`].
 pub fn read(
     reader: impl Read + Send,
-    each: &mut dyn FnMut(&CapturedPacket<'_>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(Result<&CapturedPacket<'_>, Skipped>) -> ControlFlow<()>,
 ) -> Result<Ending, CaptureError> {
     let mut failed = None;
     let reader = Noting { reader, failed: &mut failed };
     let ending = read_blocks(reader, each);
+    // The parser hides the error of the system, so the stored one comes first.
     match failed {
         Some(error) => Err(CaptureError::Io(error)),
         None => ending,
@@ -120,7 +125,7 @@ pub fn read(
 
 fn read_blocks(
     reader: impl Read + Send,
-    each: &mut dyn FnMut(&CapturedPacket<'_>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(Result<&CapturedPacket<'_>, Skipped>) -> ControlFlow<()>,
 ) -> Result<Ending, CaptureError> {
     let mut reader = create_reader(BUFFER, reader).map_err(|error| match error {
         PcapError::Eof => CaptureError::Empty,
@@ -132,7 +137,7 @@ fn read_blocks(
         let refill = match reader.next() {
             Ok((length, block)) => {
                 if let Some(packet) = section.packet(&block)
-                    && each(&packet).is_break()
+                    && each(packet.as_ref().map_err(|skipped| *skipped)).is_break()
                 {
                     return Ok(Ending::Stopped);
                 }
@@ -141,10 +146,12 @@ fn read_blocks(
             }
             Err(PcapError::Eof) => return Ok(Ending::Complete),
             Err(PcapError::UnexpectedEof) => return Ok(Ending::CutOff),
+            // More bytes of the file complete the block. If they cannot fit, the buffer has to grow first.
             Err(PcapError::Incomplete(_)) => true,
             Err(PcapError::BufferTooSmall) => false,
             Err(_) => return Ok(Ending::Garbage(reader.consumed())),
         };
+        // A buffer with less than 1 KiB of free room grows, too: it would take in little more of the block.
         if !refill || reader.data().len() + 1024 >= capacity {
             // A damaged length may ask for any buffer, so it grows by doubling, and only up to a bound.
             if capacity >= LARGEST_BLOCK {
@@ -159,18 +166,20 @@ fn read_blocks(
     }
 }
 
-/// The section of a pcapng file, or the header of a pcap file, that packets are read by.
+/// The current section of a pcapng file, or the header of a pcap file, without which the packets after it cannot be
+/// read.
 #[derive(Default)]
 struct CaptureSection {
     interfaces: Vec<Interface>,
-    /// The packets so far, in this section and before.
+    /// The number of packets so far, in this section and earlier ones.
     packets: u64,
     is_ours: bool,
 }
 
 impl CaptureSection {
-    /// Returns the packet of a block. A block without a packet may change the section.
-    fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<CapturedPacket<'a>> {
+    /// Returns the packet of a block, or why it is skipped; `None` if the block has no packet. Such a block may change
+    /// the section.
+    fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<Result<CapturedPacket<'a>, Skipped>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let ticks = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
@@ -180,13 +189,16 @@ impl CaptureSection {
                 None
             }
             PcapBlockOwned::Legacy(packet) => {
+                // Counted although it may be left out below, so that the numbers agree with Wireshark's.
                 self.packets += 1;
-                let interface = self.interfaces.first()?;
+                let Some(interface) = self.interfaces.first() else { return Some(Err(Skipped::Interface)) };
+                // The field may hold any 32 bits, although only fractions of a second are valid.
                 let ns = u64::from(packet.ts_usec).saturating_mul(1_000_000_000 / interface.ticks.max(1));
                 let at = u64::from(packet.ts_sec).saturating_mul(1_000_000_000).saturating_add(ns);
-                Some(interface.packet(self.packets, at, packet.data, packet.caplen >= packet.origlen))
+                Some(Ok(interface.packet(self.packets, at, packet.data, packet.caplen >= packet.origlen)))
             }
             PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+                // Each section numbers its interfaces from 0.
                 self.interfaces.clear();
                 self.is_ours = matches!(header.shb_userappl(), Some(Ok("coapace")));
                 None
@@ -197,19 +209,22 @@ impl CaptureSection {
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 self.packets += 1;
-                let interface = self.interfaces.get(packet.if_id as usize)?;
+                // A damaged block may name an interface that was never described.
+                let Some(interface) = self.interfaces.get(packet.if_id as usize) else {
+                    return Some(Err(Skipped::Interface));
+                };
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                Some(interface.packet(
+                Some(Ok(interface.packet(
                     self.packets,
                     interface.nanoseconds(ticks),
                     packet.packet_data(),
                     !packet.truncated(),
-                ))
+                )))
             }
             // A simple packet has no time, so nothing can be said about it.
             PcapBlockOwned::NG(Block::SimplePacket(_)) => {
                 self.packets += 1;
-                None
+                Some(Err(Skipped::Timeless))
             }
             PcapBlockOwned::NG(_) => None,
         }
@@ -225,6 +240,7 @@ impl CaptureSection {
             ticks: described.ts_resolution().unwrap_or(0),
             offset_s: described.ts_offset(),
         });
+        // The points are known only when all three interfaces are described. Another program may use one of the names.
         let is_last = matches!(described.if_name(), Some(Ok(name)) if name == SIMULATED[2].0);
         if self.is_ours && is_last && self.interfaces.len() == SIMULATED.len() {
             for (interface, (_, point)) in self.interfaces.iter_mut().zip(SIMULATED) {
@@ -236,6 +252,7 @@ impl CaptureSection {
 
 impl Interface {
     fn nanoseconds(&self, ticks: u64) -> u64 {
+        // 64 bits of ticks times 10⁹ need 94 bits.
         let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks.max(1));
         let ns = u64::try_from(ns).unwrap_or(u64::MAX);
         ns.saturating_add_signed(self.offset_s.saturating_mul(1_000_000_000))
@@ -253,7 +270,7 @@ impl Interface {
     }
 }
 
-/// A reader that keeps the error of the operating system, which the parser does not hand on.
+/// A reader that stores the error of the operating system, because the parser does not return it.
 struct Noting<'a, R> {
     reader: R,
     failed: &'a mut Option<io::Error>,
@@ -263,8 +280,10 @@ impl<R: Read> Read for Noting<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.reader.read(buffer) {
+                // A signal came before any byte was read.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
+                    // An error cannot be cloned, so the parser gets another one of the same kind.
                     let kind = error.kind();
                     *self.failed = Some(error);
                     return Err(kind.into());
@@ -279,9 +298,10 @@ impl<R: Read> Read for Noting<'_, R> {
 pub(super) mod tests {
     use proptest::prelude::*;
 
+    use super::super::traffic::{self, Reading};
     use super::*;
 
-    /// Returns a pcap file with packets at these microseconds.
+    /// Returns a pcap file. Each packet is a time in microseconds and the captured bytes.
     pub(in crate::advice) fn pcap(link: u32, packets: &[(u64, &[u8])]) -> Vec<u8> {
         let mut file = Vec::new();
         for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link] {
@@ -300,6 +320,7 @@ pub(super) mod tests {
     fn times(file: &[u8]) -> (Vec<(u64, usize)>, Ending) {
         let mut seen = Vec::new();
         let ending = read(file, &mut |packet| {
+            let packet = packet.unwrap();
             seen.push((packet.at.as_nanos() / 1_000, packet.bytes.len()));
             ControlFlow::Continue(())
         });
@@ -307,13 +328,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn packets_of_pcap_have_times_of_microseconds() {
+    fn packets_of_pcap_have_times_in_microseconds() {
         let file = pcap(101, &[(1_500_000, b"abc"), (2_000_001, b"")]);
         assert_eq!(times(&file), (vec![(1_500_000, 3), (2_000_001, 0)], Ending::Complete));
     }
 
     #[test]
-    fn packets_of_pcapng_have_the_point_where_a_simulation_saw_them() {
+    fn packets_of_simulated_pcapng_captures_have_their_place_in_the_network() {
         let mut file = coapace_sim::CaptureFile::new(Vec::new());
         for name in ["sent", "delivered", "discarded"] {
             file.add_interface(101, name, "");
@@ -324,6 +345,7 @@ pub(super) mod tests {
         let file = file.finish().unwrap();
         let mut points = Vec::new();
         let ending = read(&*file, &mut |packet| {
+            let packet = packet.unwrap();
             points.push((packet.point, packet.at.as_nanos()));
             ControlFlow::Continue(())
         });
@@ -332,13 +354,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_that_ends_early_is_read_up_to_there() {
+    fn a_truncated_capture_is_read_up_to_its_end() {
         let file = pcap(1, &[(1, b"abc"), (2, b"def")]);
         assert_eq!(times(&file[..file.len() - 1]), (vec![(1, 3)], Ending::CutOff));
     }
 
     #[test]
-    fn a_file_that_is_not_a_capture_is_refused_in_one_line() {
+    fn a_file_of_another_kind_is_refused_as_a_capture_in_one_line() {
         for (file, problem) in
             [(&b""[..], "empty"), (b"hello, world; this is text", "neither pcap nor pcapng")]
         {
@@ -348,7 +370,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_packet_larger_than_the_buffer_is_read() {
+    fn a_captured_packet_larger_than_the_read_buffer_is_read() {
         let large = vec![7; 200_000];
         let file = pcap(101, &[(1, b"a"), (2, &large), (3, b"b")]);
         assert_eq!(times(&file).0, [(1, 1), (2, 200_000), (3, 1)]);
@@ -356,7 +378,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), place in 0..200usize) {
+        fn arbitrary_bytes_as_a_capture_do_not_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), place in 0..200usize) {
             let _ = read(&*bytes, &mut |_| ControlFlow::Continue(()));
             let mut file = pcap(101, &[(1, b"abcdefgh"), (2, b"ijklmnop")]);
             file.splice(place.min(file.len()).., bytes.iter().copied());
@@ -371,5 +393,22 @@ pub(super) mod tests {
             }
             let _ = read(&*file, &mut |_| ControlFlow::Continue(()));
         }
+    }
+
+    #[test]
+    fn packets_of_unknown_interfaces_and_packets_without_a_time_are_counted_as_skipped() {
+        let mut file = coapace_sim::CaptureFile::new(Vec::new());
+        file.add_interface(101, "eth0", "");
+        for interface in [0, 1] {
+            file.add_packet(interface, Time::from_nanos(5), b"x", None);
+        }
+        let mut file = file.finish().unwrap();
+        // A simple packet: its type, the length of the block, the length of the packet, the packet, the length again.
+        for word in [3u32, 20, 4, 0, 20] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        let go_on = &mut || ControlFlow::Continue(());
+        let traffic = traffic::read(&*file, &Reading::default(), None, go_on).unwrap();
+        assert_eq!((traffic.counts.packets, traffic.counts.skipped.values().sum::<u64>()), (3, 3));
     }
 }

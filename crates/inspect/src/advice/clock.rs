@@ -1,42 +1,46 @@
-//! The clock of a capture. It steps when somebody sets it, when captures are joined, and while nothing is captured.
+//! The clock of a capture. It may step when someone sets it, when captures are joined, or while nothing is captured.
 //!
-//! An *era* is a part of a capture within which times can be compared. A new one begins with a packet that is earlier than the one
-//! before it, or later by more than EXCHANGE_LIFETIME. An early packet shows a step of the clock. A late one shows a pause of the
-//! clients or a step. It counts as a step if a request before it is answered behind it, if the silence lasts longer than a week, or if
-//! it is the only pause and far longer than any other silence. Times behind a step are shifted, so that the step takes no time.
+//! An *era* is a part of a capture within which times can be compared. A new era begins with a packet whose time is
+//! earlier than the previous packet's, or later by more than EXCHANGE_LIFETIME. An earlier time shows a step of the
+//! clock. A later time shows a pause of the clients, or a step. A pause counts as a step if a request before it is
+//! answered after it, if it lasts longer than a week, or if it is the only pause and far longer than any other silence.
+//! Times after a step are shifted, so that the step takes no time.
 
 use coapace_sim::{Span, Time};
 use serde::Serialize;
 
-/// The farthest that packets of several interfaces may be out of order.
+use crate::EXCHANGE_LIFETIME_S;
+
+/// A packet may be earlier than the previous one by this much without a step of the clock: packets of several
+/// interfaces may be out of sequence.
 const DISORDER: Span = Span::from_nanos(100_000_000);
 
-/// A silence after which an era ends: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
-const SILENCE: Span = Span::from_secs(247);
+/// The length of a silence that ends an era: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
+const SILENCE: Span = Span::from_secs(EXCHANGE_LIFETIME_S);
 
-/// A silence that is a step in any case.
+/// A silence of this length always counts as a step.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// A silence this many times as long as the longest silence within an era is a step, if there are [`USUAL`] packets and no other
-/// pause.
+/// A silence this many times as long as the longest silence within an era counts as a step, if there are at least
+/// [`USUAL`] packets and no other pause.
 const FAR_LONGER: f64 = 20.0;
 
-/// The packets that are needed to know how long silences usually are.
+/// The number of packets needed to judge how long silences usually are.
 const USUAL: u64 = 50;
 
-/// The most eras. A capture with more has no clock that can be used.
+/// The most eras. Further packets belong to the last era: a clock that steps more often is not usable.
 const MOST_ERAS: usize = 10_000;
 
 /// A step of the clock of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockStep {
-    /// The time since the first packet, without the steps before, in seconds.
+    /// The time from the first packet to the step in seconds, with earlier steps removed.
     pub at_s: f64,
-    /// The length in seconds. It is negative if the clock went back.
+    /// How far the clock stepped, in seconds; negative if it went back.
     pub by_s: f64,
 }
 
-/// The clock of a capture that is being read.
+/// The clock of a capture while the packets are read.
 #[derive(Debug, Default)]
 pub(super) struct CaptureClock {
     eras: Vec<Era>,
@@ -52,41 +56,42 @@ struct Era {
     begins: Begin,
 }
 
-/// The way in which an era begins.
+/// How an era begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    /// With the first packet, or after a pause.
+    /// With the first packet of the capture, or after a pause.
     Pause,
     /// After a step.
     Step,
 }
 
-/// The clock of a capture that was read.
+/// The clock of a capture after it was read, with the steps removed.
 #[derive(Debug, Default)]
 pub(super) struct Straightened {
     eras: Vec<Straight>,
-    /// The steps.
+    /// The steps that were removed, in sequence.
     pub(super) steps: Vec<ClockStep>,
 }
 
-/// An era of a straightened clock.
+/// An era of a corrected clock.
 #[derive(Clone, Copy, Debug)]
 struct Straight {
-    /// The times of its first and its last packet in the file.
+    /// The times of the era's first and last packet, as written in the file.
     first: Time,
     last: Time,
-    /// The nanoseconds to add.
+    /// The nanoseconds to add to times of the era, so that earlier steps are removed.
     shift: i64,
-    /// The number of steps before it.
+    /// The number of steps before the era.
     steps: u32,
     /// Whether the next era begins with a step.
     is_cut: bool,
 }
 
 impl CaptureClock {
-    /// Sees the time of a packet. Returns the number of its era.
+    /// Records the time of a packet. Returns the number of the era to which the packet belongs.
     pub(super) fn tick(&mut self, at: Time) -> u32 {
         self.packets += 1;
+        // At the bound all further packets belong to the last era.
         let can_begin = self.eras.len() < MOST_ERAS;
         let begins = match self.eras.last_mut() {
             None => Begin::Pause,
@@ -94,6 +99,7 @@ impl CaptureClock {
             Some(era) if can_begin && at > era.last + SILENCE => Begin::Pause,
             Some(era) => {
                 self.longest = self.longest.max(at - era.last);
+                // Packets of several interfaces may be out of order by up to `DISORDER`.
                 (era.first, era.last) = (era.first.min(at), era.last.max(at));
                 return self.eras.len() as u32 - 1;
             }
@@ -102,26 +108,29 @@ impl CaptureClock {
         self.eras.len() as u32 - 1
     }
 
-    /// Returns whether the present era began with a step back.
+    /// Returns whether the current era began with a backward step.
     pub(super) fn went_back(&self) -> bool {
         self.eras.last().is_some_and(|era| era.begins == Begin::Step)
     }
 
-    /// Notes that a message of `era`, whose last copy was sent at `sent`, was answered in the next era. If the era ended within
-    /// `patience` of that copy, the next one begins with a step.
+    /// Records that a message of `era` was answered in the next era. `sent` is the time of its last copy. If `era`
+    /// ended within `patience` of that copy, the next era begins with a step.
     pub(super) fn crossed(&mut self, era: u32, sent: Time, patience: Span) {
         let era = era as usize;
         if let Some([before, next]) = self.eras.get_mut(era..era + 2)
             && sent + patience >= before.last
         {
+            // The message was still open when the era ended, so the silence behind it was not real.
             next.begins = Begin::Step;
         }
     }
 
-    /// Decides which eras begin with a step.
+    /// Decides which eras begin with a step. Returns the clock with these steps removed.
     pub(super) fn straightened(mut self) -> Straightened {
+        // A step back is not a silence: the difference of times does not fall below 0.
         let silences = || self.eras.windows(2).map(|pair| pair[1].first - pair[0].last);
         let pauses = self.eras.iter().skip(1).filter(|era| era.begins == Begin::Pause).count();
+        // A pause that comes again is a habit of the clients. A single one may be the seam of two joined captures.
         let is_alone = pauses == 1 && self.packets >= USUAL;
         let steps: Vec<bool> = silences()
             .zip(self.eras.iter().skip(1))
@@ -141,6 +150,7 @@ impl CaptureClock {
                 (shift, steps) = (before.shift, before.steps);
                 if era.begins == Begin::Step {
                     // The shift removes the whole gap: the first packet behind a step gets the time of the last one before it.
+                    // A damaged file may have any times, so the arithmetic saturates.
                     let by = nanoseconds(era.first).saturating_sub(nanoseconds(before.last));
                     shift = shift.saturating_sub(by);
                     steps += 1;
@@ -156,7 +166,7 @@ impl CaptureClock {
 }
 
 impl Straightened {
-    /// Returns a time of an era as it would be without the steps before it.
+    /// Returns the time `at` of an era with all earlier steps removed.
     pub(super) fn time(&self, era: u32, at: Time) -> Time {
         let shift = self.eras.get(era as usize).map_or(0, |era| era.shift);
         Time::from_nanos(at.as_nanos().saturating_add_signed(shift))
@@ -167,12 +177,13 @@ impl Straightened {
         self.eras.get(era as usize).map_or(0, |era| era.steps)
     }
 
-    /// Returns whether a step comes within `patience` behind this time of an era.
+    /// Returns whether the clock steps within `patience` after the time `at` of an era.
     pub(super) fn is_cut(&self, era: u32, at: Time, patience: Span) -> bool {
         self.eras.get(era as usize).is_some_and(|era| era.is_cut && at + patience >= era.last)
     }
 
-    /// Returns the times of the first and the last packet without the steps. `first` and `last` are these times with the steps.
+    /// Returns the times of the first and last packet with the steps removed. `first` and `last` are their times in the
+    /// file.
     pub(super) fn span(&self, first: Time, last: Time) -> (Time, Time) {
         match self.eras.first() {
             Some(era) if !self.steps.is_empty() => {
@@ -192,7 +203,8 @@ fn nanoseconds(at: Time) -> i64 {
 mod tests {
     use super::*;
 
-    /// Ticks at these seconds. Returns the steps as whole seconds, and the time of the last packet without them.
+    /// Records packets at these seconds. Returns the steps as whole seconds, and the time of the last packet with the steps
+    /// removed.
     fn ticked(seconds: &[f64]) -> (Vec<(i64, i64)>, f64) {
         let mut clock = CaptureClock::default();
         let time =
@@ -205,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_back_and_years_take_no_time() {
+    fn steps_of_the_capture_clock_backwards_or_by_years_count_as_no_time() {
         assert_eq!(
             ticked(&[10.0, 11.0, 10.99, 12.0]),
             (vec![], 12.0),
@@ -217,17 +229,17 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_a_step_where_it_is_alone_and_a_pause_where_it_is_usual() {
+    fn a_single_long_silence_is_a_clock_step_and_a_repeated_one_is_a_pause() {
         let busy = |start: f64| (0..40).map(move |s| start + f64::from(s));
         let once: Vec<f64> = busy(0.0).chain(busy(3_639.0)).collect();
         assert_eq!(ticked(&once), (vec![(39, 3_600)], 78.0));
         let hourly: Vec<f64> = (0..50).map(|hour| f64::from(hour) * 3_600.0).collect();
         assert_eq!(ticked(&hourly), (vec![], 49.0 * 3_600.0));
-        assert_eq!(ticked(&[0.0, 1.0, 3_601.0]), (vec![], 3_601.0), "too few to know what is usual");
+        assert_eq!(ticked(&[0.0, 1.0, 3_601.0]), (vec![], 3_601.0), "too few to know the usual silence");
     }
 
     #[test]
-    fn an_answer_behind_a_silence_shows_a_step() {
+    fn an_answer_after_a_long_silence_reveals_a_clock_step() {
         let mut clock = CaptureClock::default();
         let [sent, answered] = [1, 3_601].map(Time::from_secs);
         assert_eq!((clock.tick(sent), clock.tick(answered)), (0, 1));

@@ -1,10 +1,10 @@
-//! The packets of a capture, counted.
+//! The numbers of packets in a capture.
 
 use std::collections::BTreeMap;
 
 use super::datagram::Skipped;
 
-/// The packets of a capture, by what became of them.
+/// The packets of a capture, counted by what they contain or why they are skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All packets.
@@ -13,19 +13,19 @@ pub struct Counts {
     pub messages: u64,
     /// Datagrams of DTLS, which are encrypted.
     pub dtls: u64,
-    /// Datagrams at a port of CoAP that are not messages.
+    /// Datagrams at a port of CoAP that cannot be read as CoAP messages.
     pub malformed: u64,
     /// Datagrams of other protocols.
     pub others: u64,
-    /// Packets that carry no datagram, by the reason.
+    /// Packets that are skipped, by the reason.
     pub skipped: BTreeMap<Skipped, u64>,
-    /// Datagrams that the capture shows a second time.
+    /// Datagrams that are left out because the capture contains them a second time.
     pub again: u64,
-    /// Messages that were open when the clock stepped, and copies of them behind it.
+    /// Messages that were unanswered when the clock stepped, and their copies after the step. They are left out.
     pub torn: u64,
     /// Messages that tshark read.
     pub by_tshark: u64,
-    /// Messages that are left out because a table is full.
+    /// Messages that are left out because an internal table is full.
     pub left_out: u64,
     /// Acknowledgements, resets and responses without a request in the capture, such as notifications.
     pub unmatched: u64,
@@ -34,7 +34,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns whether tshark may be able to read some of the skipped packets: tunnels, and packets of unknown link types.
+    /// Returns whether tshark may be able to read some of the skipped packets: packets in tunnels, or of unknown link
+    /// types.
     pub fn needs_tshark(&self) -> bool {
         self.skipped.keys().any(|skipped| matches!(skipped, Skipped::Link(_) | Skipped::Tunnel))
     }

@@ -1,4 +1,4 @@
-//! Exchanges, put together from messages.
+//! Exchanges, reconstructed from messages.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,65 +10,69 @@ use smallvec::SmallVec;
 use super::clock::{CaptureClock, Straightened};
 use super::counts::Counts;
 use super::message::SeenMessage;
+use crate::EXCHANGE_LIFETIME_S;
+use crate::nearest::marking;
 
 /// EXCHANGE_LIFETIME with the parameters of RFC 7252 §4.8.2.
-const EXCHANGE_LIFETIME: Span = Span::from_secs(247);
+const EXCHANGE_LIFETIME: Span = Span::from_secs(EXCHANGE_LIFETIME_S);
 
 /// MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
 const MAX_TRANSMIT_WAIT: Span = Span::from_secs(93);
 
-/// The most exchanges that are kept.
+/// The most exchanges that are stored.
 const MOST_EXCHANGES: usize = 1_000_000;
 
-/// The most copies and answers of an exchange.
+/// The most copies, and also the most answers, that are stored for an exchange.
 const MOST_COPIES: usize = 255;
 
-/// The end of a pair.
+/// A side of a client–server pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum From {
-    /// The end that makes requests.
+    /// The side that makes requests.
     Client,
-    /// The end that answers them.
+    /// The side that answers requests.
     Server,
 }
 
 /// A message with its copies and their answers.
 #[derive(Clone, Debug)]
 pub struct CapturedExchange {
-    /// The number of the pair.
+    /// The number of the client–server pair in [`Traffic::pairs`](super::traffic::Traffic::pairs).
     pub pair: u32,
-    /// The number of the client; 0 if the server began the exchange.
+    /// The number of the client, from 0; also 0 if the server began the exchange.
     pub client: u32,
-    /// The number of the client's [life](super::lives), from 0.
+    /// How many times the client had [restarted](super::lives) before the exchange.
     pub life: u32,
-    /// The end that began it.
+    /// The side that began the exchange.
     pub from: From,
     /// Whether the message is confirmable.
     pub is_confirmable: bool,
-    /// The transmissions in their order.
+    /// The transmissions of the message in sequence, the first one included.
     pub copies: SmallVec<[Copied; 1]>,
-    /// The acknowledgements and resets in their order; the responses, if the message is not confirmable.
+    /// The answers in sequence: acknowledgements and Resets, or responses if the message is non-confirmable. Later
+    /// notifications are left out.
     pub answers: SmallVec<[CapturedAnswer; 1]>,
     /// The time of the first response, piggybacked or separate.
     pub response_at: Option<Time>,
     /// The length of the first copy in bytes, as an IP packet.
     pub request_bytes: u32,
-    /// The length of the packet with the first answer, or with the response if that came later.
+    /// The length of the longest answer in bytes, as an IP packet; 0 without an answer.
     pub response_bytes: u32,
-    /// The number of the clock's [steps](super::clock) before it.
+    /// The number of [steps](super::clock) of the clock before the exchange.
     pub steps: u32,
     /// The length of the token in bytes.
     pub token_bytes: u8,
     /// The token as a number; 0 if it has more than 8 bytes.
     pub token: u64,
     content: u64,
+    response_content: u64,
     era: u32,
 }
 
-/// A transmission.
+/// A captured transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Copied {
-    /// Its time.
+    /// The time of the transmission.
     pub at: Time,
     message_id: u16,
     mark: u64,
@@ -83,28 +87,28 @@ impl Copied {
     }
 }
 
-/// An answer.
+/// A captured answer to a message.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedAnswer {
-    /// Its time.
+    /// The time of the answer.
     pub at: Time,
-    /// The number of the copy that it answers, if a token, an option or a Message ID shows it.
+    /// The number of the answered copy, from 0; `None` if no token, option or Message ID identifies it.
     pub copy: Option<u8>,
 }
 
-/// The exchanges so far. Messages are added one after the other.
+/// Reconstructs exchanges from messages, which are added one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     all: Vec<CapturedExchange>,
-    /// By pair, end and Message ID.
+    /// For each client–server pair, side and Message ID: the number of the last exchange with them.
     by_id: HashMap<(u32, From, u16), u32>,
-    /// The last request with a token, by pair and token.
+    /// For each client–server pair and token: the number of the last exchange whose request has the token.
     by_token: HashMap<(u32, u64), u32>,
-    /// The era of the messages that are added now.
+    /// The number of the [era](super::clock) to which added messages belong.
     pub(super) era: u32,
-    /// Whether this era began with a step back.
+    /// Whether the clock stepped back at the beginning of this era.
     pub(super) went_back: bool,
-    /// The exchanges whose answer came in the next era.
+    /// The numbers of the exchanges that were answered only in the era after their own.
     crossed: BTreeSet<u32>,
 }
 
@@ -119,8 +123,9 @@ impl CapturedExchange {
         self.copies.last().map_or(Time::ZERO, |copy| copy.at)
     }
 
-    /// Takes the steps of the clock out of all times.
+    /// Removes the steps of the clock from all times.
     fn straighten(&mut self, clock: &Straightened) {
+        // Copies and answers of another era are not stored in an exchange, so one era holds for all its times.
         let era = self.era;
         self.steps = clock.steps_before(era);
         let copies = self.copies.iter_mut().map(|copy| &mut copy.at);
@@ -135,30 +140,29 @@ impl CapturedExchange {
         self.copies.first().map_or(0, |copy| copy.message_id)
     }
 
-    /// Returns the time at which the exchange was over: the first answer that ends it.
+    /// Returns the time of the response, or else of the first acknowledgement or Reset; `None` if the exchange was not answered.
     pub fn ended_at(&self) -> Option<Time> {
         self.response_at.or_else(|| self.answers.first().map(|answer| answer.at))
     }
 
-    /// Returns the way in which the copies are marked.
+    /// Returns how the copies are marked, so that an answer can identify one of them.
     pub(super) fn marking(&self) -> Marking {
         let (Some(first), Some(last)) = (self.copies.first(), self.copies.last()) else {
             return Marking::None;
         };
-        if self.copies.iter().any(|copy| copy.has_count) {
-            Marking::Option
-        } else if first.message_id != last.message_id {
-            Marking::FreshMessageId
-        } else if first.mark == last.mark {
+        // The first copy has a shorter token if only retransmissions are marked.
+        let by_token = if first.mark == last.mark {
             Marking::None
         } else if first.token_bytes == last.token_bytes {
             Marking::Token
         } else {
             Marking::TokenOnRetransmit
-        }
+        };
+        let has_count = self.copies.iter().any(|copy| copy.has_count);
+        marking(has_count, [first.message_id, last.message_id], by_token)
     }
 
-    /// Makes an exchange whose copies and answers have no marks.
+    /// Makes an exchange from the times of its copies and answers, which are not marked.
     #[cfg(test)]
     pub(super) fn plain(copies: impl Iterator<Item = Time>, answers: impl Iterator<Item = Time>) -> Self {
         let copies: SmallVec<_> = copies
@@ -180,11 +184,12 @@ impl CapturedExchange {
             token_bytes: 0,
             token: 0,
             content: 0,
+            response_content: 0,
             era: 0,
         }
     }
 
-    /// Returns whether a message with the same Message ID is a copy, and not another message that uses the Message ID again.
+    /// Returns whether a message with the same Message ID or token is a copy, and not a new message that reuses it.
     fn has_copy(&self, at: Time, seen: &SeenMessage) -> bool {
         let Some(last) = self.copies.last() else { return false };
         let since_first = at - self.began_at();
@@ -192,9 +197,11 @@ impl CapturedExchange {
         if self.content != seen.content {
             return false;
         }
+        // Behind the answer, a copy can only be one that the network delayed, or one of a client that lost the answer.
         if self.ended_at().is_some() {
             return since_first <= MAX_TRANSMIT_WAIT;
         }
+        // A mechanism may wait longer than RFC 7252 does. So four times the last interval counts, too.
         let before = self.copies.iter().rev().nth(1).map_or(Span::ZERO, |before| last.at - before.at);
         since_first <= EXCHANGE_LIFETIME || since_last <= EXCHANGE_LIFETIME.max(before * 4)
     }
@@ -213,6 +220,7 @@ impl CapturedExchange {
         let is_id = |copy: &Copied| copy.message_id == message_id;
         // An empty acknowledgement has no token, but its Message ID may be enough.
         let only = |is_it: &dyn Fn(&Copied) -> bool| {
+            // At most 255 copies are stored, so a number fits into a byte.
             let mut found = self.copies.iter().zip(0u8..).filter(|(copy, _)| is_it(copy));
             found.next().filter(|_| found.next().is_none()).map(|(_, number)| number)
         };
@@ -222,7 +230,7 @@ impl CapturedExchange {
 }
 
 impl Exchanges {
-    /// Adds a message of this end of a pair. Returns whether it belongs to a message of the other end.
+    /// Adds a message that the side `from` of a pair sent. Returns whether it answers a message of the other side.
     pub(super) fn message(
         &mut self,
         at: Time,
@@ -234,12 +242,15 @@ impl Exchanges {
     ) -> bool {
         match seen.kind {
             Kind::Acknowledgement | Kind::Reset => {
+                // An acknowledgement has the Message ID of the message that it answers, which the other end chose.
                 let other = if from == From::Client { From::Server } else { From::Client };
+                // No exchange has the number `u32::MAX`.
                 let number = self.by_id.get(&(pair, other, seen.message_id)).copied().unwrap_or(u32::MAX);
                 let Some(exchange) = self.all.get_mut(number as usize) else {
                     counts.unmatched += 1;
                     return false;
                 };
+                // Across a step of the clock the round-trip time is unknown.
                 if exchange.era != self.era {
                     self.crosses(number);
                     return true;
@@ -248,6 +259,7 @@ impl Exchanges {
                 if seen.code != Code::EMPTY && exchange.response_at.is_none() {
                     exchange.response_at = Some(at);
                 }
+                // An empty acknowledgement may come before a longer separate response.
                 exchange.response_bytes = exchange.response_bytes.max(ip_bytes);
                 true
             }
@@ -263,7 +275,7 @@ impl Exchanges {
         }
     }
 
-    /// Adds a response in a message of its own to the request with its token.
+    /// Adds a separate or non-confirmable response to the exchange with the same token. Returns whether there is one.
     fn respond(
         &mut self,
         at: Time,
@@ -284,15 +296,21 @@ impl Exchanges {
         if exchange.response_at.is_none() {
             exchange.response_at = Some(at);
             exchange.response_bytes = exchange.response_bytes.max(ip_bytes);
+            exchange.response_content = seen.content;
         }
-        if !exchange.is_confirmable {
+        // Once each copy has an answer, a response with other content is a notification or a block.
+        let is_awaited = exchange.answers.len() < exchange.copies.len();
+        let is_answer = is_awaited || exchange.response_content == seen.content;
+        // A non-confirmable request gets no acknowledgement, so its responses are its answers.
+        if !exchange.is_confirmable && is_answer && exchange.answers.len() < MOST_COPIES {
+            // A response does not show which of several copies it answers.
             let copy = (exchange.copies.len() == 1).then_some(0);
             exchange.answers.push(CapturedAnswer { at, copy });
         }
         true
     }
 
-    /// Notes that an answer belongs to an exchange of another era. Its time says nothing.
+    /// Records that an exchange of the previous era is answered in this era, so that its round-trip time is unknown.
     fn crosses(&mut self, number: u32) {
         let exchange = self.all.get(number as usize);
         if exchange.is_some_and(|it| it.era + 1 == self.era && it.ended_at().is_none()) {
@@ -322,6 +340,7 @@ impl Exchanges {
             } else if exchange.has_copy(at, seen) {
                 return exchange.add_copy(at, seen);
             } else {
+                // After EXCHANGE_LIFETIME the Message ID is free again (RFC 7252 §4.4).
                 counts.reused_ids += u64::from(at - exchange.began_at() < EXCHANGE_LIFETIME);
             }
         }
@@ -336,6 +355,7 @@ impl Exchanges {
             && exchange.has_copy(at, seen)
         {
             exchange.add_copy(at, seen);
+            // The acknowledgement of this copy has the Message ID of this copy.
             self.by_id.insert(key, number as u32);
             return;
         }
@@ -359,24 +379,27 @@ impl Exchanges {
             token_bytes: seen.token_bytes,
             token: seen.token_number,
             content: seen.content,
+            response_content: 0,
             era,
         };
         exchange.add_copy(at, seen);
         self.all.push(exchange);
         self.by_id.insert(key, number);
+        // A response has the token of the request that it answers, and not one of its own.
         if seen.code.is_request() {
             self.by_token.insert((pair, seen.token), number);
         }
     }
 
-    /// Returns all exchanges in the order of their first copies, and the clock. Their times are without the steps of the clock.
-    /// Exchanges that were open at a step are left out: nobody knows how they would have ended.
+    /// Returns all exchanges, sorted by their first copies, and the clock, whose steps are removed from all times.
+    /// Exchanges that were unanswered at a step are left out, because it is unknown how they would have ended.
     pub(super) fn finish(
         self,
         mut clock: CaptureClock,
         counts: &mut Counts,
     ) -> (Vec<CapturedExchange>, Straightened) {
         let mut all = self.all;
+        // An answer on the other side of a gap shows that the gap is a step, so the clock learns this first.
         for exchange in self.crossed.iter().filter_map(|&number| all.get(number as usize)) {
             clock.crossed(exchange.era, exchange.last_at(), MAX_TRANSMIT_WAIT);
         }
@@ -398,7 +421,7 @@ impl Exchanges {
 mod tests {
     use super::*;
 
-    /// Plays messages of pair 0: seconds, whether the client sends it, bytes.
+    /// Adds messages of pair 0: seconds, whether the client sends it, bytes.
     fn play(messages: &[(u64, bool, &[u8])]) -> (Vec<CapturedExchange>, Counts) {
         let (mut exchanges, mut counts) = (Exchanges::default(), Counts::default());
         for &(s, is_client, bytes) in messages {
@@ -414,7 +437,7 @@ mod tests {
     const CONTENT: &[u8] = &[0x60, 0x45, 0, 7];
 
     #[test]
-    fn copies_and_answers_are_collected() {
+    fn copies_and_answers_are_grouped_into_exchanges() {
         let (all, _) = play(&[(0, true, GET), (2, true, GET), (3, false, CONTENT), (4, false, CONTENT)]);
         assert_eq!((all.len(), all[0].copies.len(), all[0].answers.len()), (1, 2, 2));
         assert_eq!(all[0].ended_at(), Some(Time::from_secs(3)));
@@ -422,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_or_a_message_id_tells_the_copy_that_is_answered() {
+    fn a_token_or_message_id_of_an_answer_identifies_the_answered_copy() {
         let (all, _) = play(&[
             (0, true, &[0x41, 1, 0, 7, 0]),
             (2, true, &[0x41, 1, 0, 7, 1]),
@@ -438,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_id_that_is_used_again_is_another_exchange() {
+    fn a_reused_message_id_is_another_exchange_in_a_capture() {
         let other: &[u8] = &[0x40, 1, 0, 7, 0xb1, b'b'];
         let (all, counts) = play(&[(0, true, GET), (1, false, CONTENT), (5, true, other)]);
         assert_eq!((all.len(), counts.reused_ids), (2, 1));
@@ -447,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_separate_response_ends_the_exchange_and_the_acknowledgement_does_not() {
+    fn in_a_capture_a_separate_response_ends_the_exchange_and_its_acknowledgement_does_not() {
         let (all, counts) = play(&[
             (0, true, &[0x41, 1, 0, 7, 5]),
             (1, false, &[0x60, 0, 0, 7]),
@@ -464,5 +487,13 @@ mod tests {
     fn notifications_and_answers_without_a_request_are_counted() {
         let (all, counts) = play(&[(0, false, &[0x51, 0x45, 0, 1, 5]), (1, false, CONTENT)]);
         assert_eq!((all.len(), counts.unmatched), (0, 2));
+    }
+
+    #[test]
+    fn the_stored_answers_of_a_request_are_bounded() {
+        let answers = (1..400).map(|s| (s, false, &[0x51, 0x45, 9, 9, 5][..]));
+        let (all, _) =
+            play(&[(0, true, &[0x51, 1, 0, 7, 5][..])].into_iter().chain(answers).collect::<Vec<_>>());
+        assert_eq!(all[0].answers.len(), MOST_COPIES);
     }
 }

@@ -1,4 +1,4 @@
-//! The findings of a capture: exchanges, round-trip times, losses, needless copies.
+//! The findings of a capture: exchanges, round-trip times, losses, spurious retransmissions.
 
 use std::collections::BTreeMap;
 
@@ -9,71 +9,74 @@ use super::capture::Ending;
 use super::clock::ClockStep;
 use super::datagram::Skipped;
 use super::exchanges::From;
-use super::fates::{Certainty, Fate, Fates};
+use super::fates::{Certainty, Fate, Fates, Transmission};
 use super::lives::Starts;
-use super::measures::{TrafficMeasures, needless};
+use super::measures::{TrafficMeasures, spurious};
 use super::statistics::wilson;
 use super::timeouts::UsedTimeouts;
 use super::traffic::{CaptureEnd, Traffic};
 use super::workload::ObservedWorkload;
 
-/// The reason for which datagrams of other protocols are left out.
+/// The reason in [`ReadCounts::skipped`] for datagrams of other protocols, which are left out.
 pub const OTHERS: &str = "other protocols over UDP";
 
-/// The findings of a capture about its traffic.
+/// The findings about the traffic in a capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// The packets that were read and those that were not.
+    /// The numbers of packets that were read, and of packets that were left out.
     pub reading: ReadCounts,
-    /// The side where it was taken.
+    /// Where the capture was taken: beside the clients, beside the server, or between them.
     pub side: CaptureEnd,
-    /// The reason for the side.
+    /// How `side` was determined.
     pub side_because: SideBecause,
-    /// The clients: programs that ran one after the other at one address, towards one server.
+    /// The number of clients. Programs that ran one after the other at one address, and used one server, count as one
+    /// client.
     pub clients: usize,
-    /// The new starts of clients.
+    /// The restarts of clients.
     pub starts: Starts,
-    /// The servers with an address and port of their own.
+    /// The number of servers, counted by address and port.
     pub servers: usize,
-    /// Confirmable requests, without their copies.
+    /// The number of confirmable requests, without retransmissions.
     pub exchanges: usize,
-    /// Exchanges that were answered.
+    /// The number of exchanges that were answered.
     pub completed: usize,
-    /// Exchanges that were given up.
+    /// The number of exchanges that were given up.
     pub given_up: u64,
-    /// Requests that are not confirmable, pings and confirmable messages of servers.
+    /// The number of non-confirmable requests, pings and confirmable messages of servers.
     pub others: usize,
-    /// Transmissions of the exchanges.
+    /// The number of transmissions of the exchanges, retransmissions included.
     pub transmissions: usize,
-    /// Retransmissions of the exchanges.
+    /// The number of retransmissions of the exchanges.
     pub retransmissions: usize,
-    /// Retransmissions that were made although an earlier copy was answered, then or later. `None` on the server's side.
-    pub needless: Option<u64>,
-    /// Answers beyond one for each copy.
+    /// The number of spurious retransmissions: an earlier copy was answered, then or later. `None` if the capture was
+    /// taken beside the server, where this is not visible.
+    pub spurious: Option<u64>,
+    /// The number of answers beyond one for each copy: the network or the server duplicated them.
     pub duplicates: u64,
-    /// Message IDs that came again too soon (RFC 7252 §4.4).
+    /// The number of Message IDs that were reused too soon (RFC 7252 §4.4).
     pub reused_ids: u64,
-    /// Round-trip times; the time of the server alone on its side.
+    /// The round-trip times. If the capture was taken beside the server, only the times that the server took. `None` if
+    /// nothing was answered.
     pub round_trips: Option<RoundTrips>,
-    /// Losses.
+    /// The estimated losses; `None` if it is unknown for all transmissions whether they were lost.
     pub loss: Option<LossEstimate>,
-    /// The timeouts of the clients.
+    /// The timeouts of the clients; `None` without a retransmission.
     pub timeouts: Option<UsedTimeouts>,
 }
 
-/// The reason why a capture counts as taken on a side.
+/// How the side of a capture was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SideBecause {
-    /// The caller said so.
+    /// The caller specified the side.
     Said,
-    /// Copies and answers look like it.
+    /// Copies and answers indicate the side.
     Looks,
-    /// The traffic does not show it. The side of the client is assumed.
+    /// The traffic does not show the side; the side of the client is assumed.
     Assumed,
 }
 
-/// The packets and messages that were read, and those that were not.
+/// The numbers of packets and messages that were read, and of packets that were left out, by reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReadCounts {
     /// All packets.
@@ -82,96 +85,100 @@ pub struct ReadCounts {
     pub messages: u64,
     /// Encrypted datagrams (DTLS).
     pub dtls: u64,
-    /// Datagrams at CoAP's port that are not messages.
+    /// Datagrams at CoAP's port that cannot be read as CoAP messages.
     pub malformed: u64,
-    /// Packets that are not CoAP or cannot be read, by the reason.
+    /// Packets that are not CoAP or cannot be read, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Datagrams that the capture shows a second time. Each counts once in everything else.
+    /// Datagrams that the capture contains a second time. All findings leave them out.
     pub again: u64,
-    /// Messages that tshark read, because this program knows no reader for their link type or tunnel.
+    /// Messages read by tshark, because this program cannot read their link type or tunnel.
     pub by_tshark: u64,
-    /// The steps of the clock. No time includes them.
+    /// The steps of the clock, which are removed from all times.
     pub steps: Vec<ClockStep>,
-    /// Messages that were open at a step, and copies of them behind it. They count in nothing else.
+    /// Messages that were unanswered at a step of the clock, and their copies after the step. All findings leave them
+    /// out.
     pub torn: u64,
-    /// Messages that no table had room for.
+    /// Messages left out because a table was full.
     pub left_out: u64,
-    /// Answers and notifications without a request.
+    /// Answers and notifications without a request in the capture.
     pub unmatched: u64,
     /// The time from the first packet to the last, in seconds.
     pub seconds: f64,
-    /// The fault at the end of the file, if there is one.
+    /// The reason why the file was not read to its end, in words; `None` if it was.
     pub damage: Option<String>,
-    /// Whether a simulation wrote it.
+    /// Whether a simulation wrote the capture.
     pub simulated: bool,
 }
 
-/// Round-trip times in seconds.
+/// A distribution of round-trip times in seconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RoundTrips {
-    /// The number of times.
+    /// The number of round-trip times in the distribution.
     pub count: usize,
-    /// Times beyond doubt: the exchange has one copy, or its copies are marked.
+    /// The number of unambiguous round-trip times: the exchange has one copy, or its copies are marked.
     pub unambiguous: usize,
-    /// Times of exchanges with at least as many answers as copies, paired in their order.
+    /// The number of round-trip times from exchanges with at least as many answers as copies, which are paired in
+    /// sequence.
     pub in_order: usize,
-    /// Times of exchanges with fewer answers than copies, paired so that they come closest to the times around.
+    /// The number of round-trip times from exchanges with fewer answers than copies. The pairs are chosen so that these
+    /// times are closest to others nearby.
     pub likely: usize,
-    /// The shortest.
+    /// The shortest round-trip time.
     pub min_s: f64,
-    /// The 5 % quantile.
+    /// The 5 % quantile of round-trip times.
     pub p5_s: f64,
-    /// The 25 % quantile.
+    /// The 25 % quantile of round-trip times.
     pub p25_s: f64,
-    /// The median.
+    /// The median round-trip time.
     pub p50_s: f64,
-    /// The 75 % quantile.
+    /// The 75 % quantile of round-trip times.
     pub p75_s: f64,
-    /// The 95 % quantile.
+    /// The 95 % quantile of round-trip times.
     pub p95_s: f64,
-    /// The 99 % quantile.
+    /// The 99 % quantile of round-trip times.
     pub p99_s: f64,
-    /// The longest.
+    /// The longest round-trip time.
     pub max_s: f64,
 }
 
-/// Losses.
+/// An estimate of losses.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LossEstimate {
-    /// The share that was lost.
+    /// The share of transmissions or answers that was lost.
     pub share: f64,
-    /// The lower end of its 95 % interval. The interval is wider if losses come in bursts.
+    /// The lower end of the 95 % interval of `share`. The interval is wider if losses come in bursts.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the 95 % interval of `share`.
     pub high: f64,
-    /// The number of transmissions, or answers, that were counted.
+    /// The number of transmissions, or of answers, of which `share` is a part.
     pub of: usize,
-    /// The way in which losses were counted.
+    /// How losses were counted.
     pub method: LossMethod,
-    /// The share at moments when round trips were short: at most their 30 % quantile.
+    /// The share of transmissions lost while round trips were short: at most their 30 % quantile.
     pub quiet: f64,
-    /// The share at moments when round trips were long: at least their 70 % quantile. A share far above `quiet` is a sign of full
-    /// queues.
+    /// The share of transmissions lost while round trips were long: at least their 70 % quantile. A share far above
+    /// `quiet` is a sign of full queues.
     pub busy: f64,
-    /// The correlation of the losses of successive transmissions; above 0.1 they come in bursts.
+    /// The correlation of the losses of successive transmissions. Above 0.1, losses come in bursts.
     pub burstiness: f64,
 }
 
-/// The way in which losses are counted.
+/// How losses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossMethod {
-    /// Round trips: every transmission without an answer of its own.
+    /// Every transmission without its own answer counts as lost.
     RoundTrips,
-    /// Round trips to a server that answers one copy only: copies before the answered one, and all copies of an exchange without
-    /// an answer.
+    /// The server answers only one copy. The copies before the answered one count as lost, and all copies of an
+    /// exchange without an answer.
     UntilAnswered,
-    /// Answers behind which a copy comes. Requests that are lost before the capture are not counted.
+    /// An answer counts as lost if another copy of the request follows it. Requests lost before the capture point are
+    /// not counted.
     Answers,
 }
 
 impl Findings {
-    /// Returns the findings of traffic. `said` is the side that the caller knows.
+    /// Returns the findings about traffic. `said` is the side specified by the caller.
     pub fn of(traffic: &Traffic, fates: &Fates, said: Option<CaptureEnd>) -> Self {
         let (side, side_because) = match (said, traffic.side()) {
             (Some(side), _) => (side, SideBecause::Said),
@@ -180,10 +187,15 @@ impl Findings {
         };
         let exchanges = || traffic.of_clients().filter(|exchange| exchange.is_confirmable);
         let count = exchanges().count();
+        // There is none if the capture has no confirmable request.
         let workload = ObservedWorkload::of(traffic);
         let transmissions: usize = exchanges().map(|exchange| exchange.copies.len()).sum();
-        // Beside the server a capture has no round trips, so losses are counted from answers, and needless copies are unknown.
+        // Beside the server a capture has no round trips, so losses are counted from answers, and spurious copies are unknown.
         let has_round_trips = side != CaptureEnd::Server;
+        // Retransmissions are counted in confirmable exchanges only, and the spurious ones are among them.
+        let is_confirmable = |it: &&Transmission| {
+            traffic.exchanges.get(it.exchange as usize).is_some_and(|exchange| exchange.is_confirmable)
+        };
         Self {
             reading: ReadCounts::of(traffic),
             side,
@@ -197,7 +209,7 @@ impl Findings {
             others: traffic.exchanges.len() - count,
             transmissions,
             retransmissions: transmissions - count,
-            needless: has_round_trips.then(|| needless(fates)),
+            spurious: has_round_trips.then(|| spurious(fates.all.iter().filter(is_confirmable))),
             duplicates: fates.duplicates,
             reused_ids: traffic.counts.reused_ids,
             round_trips: RoundTrips::of(fates),
@@ -214,15 +226,19 @@ impl Findings {
 impl ReadCounts {
     fn of(traffic: &Traffic) -> Self {
         let counts = &traffic.counts;
+        // Each text continues a number, as in "5 of link type 147, which is not read".
         let name = |skipped: &Skipped| match skipped {
             Skipped::Link(link) => format!("of link type {link}, which is not read"),
             Skipped::Tunnel => "in tunnels, which are not read".to_owned(),
             Skipped::NotUdp => "not UDP".to_owned(),
             Skipped::Fragment => "further fragments of IP".to_owned(),
-            Skipped::Repeated => "repeated or further radio frames".to_owned(),
+            Skipped::Repeated => "repeated radio frames, or later fragments of datagrams".to_owned(),
             Skipped::Forwarded => "radio frames between two forwarders".to_owned(),
-            Skipped::Malformed => "headers cut off or malformed".to_owned(),
+            Skipped::Malformed => "with truncated or malformed headers".to_owned(),
+            Skipped::Interface => "of unknown interfaces".to_owned(),
+            Skipped::Timeless => "without a time".to_owned(),
         };
+        // Ports and bytes show these, and not headers, so they are counted elsewhere.
         let others = (counts.others > 0).then(|| (OTHERS.to_owned(), counts.others));
         Self {
             packets: counts.packets,
@@ -245,7 +261,9 @@ impl ReadCounts {
             damage: match traffic.ending {
                 Ending::Complete => None,
                 Ending::CutOff => Some("the last packet is cut off".to_owned()),
-                Ending::Garbage(bytes) => Some(format!("garbage behind {bytes} bytes, which is left out")),
+                Ending::Garbage(bytes) => {
+                    Some(format!("the bytes after the first {bytes} are not packets, and are left out"))
+                }
                 Ending::Stopped => Some("reading was stopped".to_owned()),
             },
             simulated: traffic.is_simulated,
@@ -293,9 +311,11 @@ impl LossEstimate {
         for exchange in traffic.exchanges.iter().filter(|exchange| exchange.from == From::Client) {
             let Some(final_copy) = exchange.copies.last() else { continue };
             answers += exchange.answers.len();
+            // A client sends no more copies once it has an answer, so an answer before the last copy was lost.
             lost += exchange.answers.iter().filter(|answer| answer.at < final_copy.at).count();
         }
         let share = lost as f64 / answers.max(1) as f64;
+        // Without round trips there are no quiet and busy moments to compare.
         Self::counted(share, answers, LossMethod::Answers, [share, share, 0.0])
     }
 
@@ -308,7 +328,7 @@ impl LossEstimate {
         if of == 0 {
             return None;
         }
-        // Correlated losses carry as much information as fewer independent ones.
+        // Correlated losses carry as much information as fewer independent ones. A correlation of 1 would leave none.
         let correlation = burstiness.clamp(0.0, 0.95);
         let independent = of as f64 * (1.0 - correlation) / (1.0 + correlation);
         let (low, high) = wilson(share * independent, independent);
@@ -332,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_order_of_messages_makes_it_panic(
+        fn no_sequence_of_captured_messages_causes_a_panic(
             messages in prop::collection::vec((0..9_000_000u64, any::<bool>(), 0..4u8, 0..70u8, 0..3u8, 0..3u8), 0..60),
             is_sorted in any::<bool>(),
         ) {
@@ -369,5 +389,21 @@ mod tests {
                 prop_assert!(file.text(&link.clamped(), &[]).is_ok());
             }
         }
+    }
+
+    #[test]
+    fn copies_of_non_confirmable_requests_are_not_spurious_retransmissions() {
+        let [client, server] = ["10.0.0.1:40000", "10.0.0.2:5683"];
+        let ask = |us: u64, first: u8| (us, ip(client, server, &[first, 1, 0, 7, 5]));
+        let answer = |us: u64, first: u8| (us, ip(server, client, &[first, 0x45, 0, 7, 5]));
+        let non = [ask(0, 0x51), answer(100, 0x51), ask(2_000_000, 0x51), answer(2_000_100, 0x51)];
+        let con = [ask(300_000_000, 0x41), answer(300_000_100, 0x61)];
+        let packets: Vec<(u64, &[u8])> =
+            non.iter().chain(&con).map(|(us, bytes)| (*us, &bytes[..])).collect();
+        let file = pcap(101, &packets);
+        let traffic =
+            traffic::read(&*file, &Reading::default(), None, &mut || ControlFlow::Continue(())).unwrap();
+        let findings = Findings::of(&traffic, &Fates::of(&traffic), Some(CaptureEnd::Client));
+        assert_eq!((findings.exchanges, findings.retransmissions, findings.spurious), (1, 0, Some(0)));
     }
 }

@@ -1,4 +1,4 @@
-//! The UDP datagram of a packet, behind its headers.
+//! The UDP datagram of a packet, after its headers.
 
 use std::net::IpAddr;
 
@@ -18,10 +18,10 @@ const TUNNELLED: [u16; 4] = [0x6558, 0x8847, 0x8848, 0x8864];
 /// The protocols over IP that carry IP: IPv4, IPv6, GRE (IANA's protocol numbers).
 const WRAPPERS: [IpNumber; 3] = [IpNumber::IPV4, IpNumber::IPV6, IpNumber::GRE];
 
-/// The ports of protocols over UDP that carry IP: L2TP, GTP-U, Teredo, VXLAN, Geneve, and VXLAN as Linux began it.
+/// The UDP ports of protocols that carry IP: L2TP, GTP-U, Teredo, VXLAN, Geneve, and the first VXLAN of Linux.
 const TUNNEL_PORTS: [u16; 6] = [1701, 2152, 3544, 4789, 6081, 8472];
 
-/// The link types that are read (<https://www.tcpdump.org/linktypes.html>).
+/// The link types that can be read (<https://www.tcpdump.org/linktypes.html>).
 mod link {
     pub(super) const NULL: i32 = 0;
     pub(super) const ETHERNET: i32 = 1;
@@ -34,10 +34,10 @@ mod link {
     pub(super) const IEEE_802_15_4_TAP: i32 = 283;
 }
 
-/// Returns the datagram of a packet of this link type. `lowpan` keeps the fragments of radio frames.
+/// Returns the datagram of a packet of this link type. `lowpan` stores the fragments of radio frames.
 ///
 /// # Errors
-/// Returns the reason why there is none.
+/// Returns the reason why the packet has no datagram.
 pub fn datagram<'a>(
     link: i32,
     bytes: &'a [u8],
@@ -53,11 +53,14 @@ pub fn datagram<'a>(
             let packet = LaxSlicedPacket::from_ethernet(bytes).map_err(|_| Skipped::Malformed)?;
             of_packet(&packet, is_whole)
         }
+        // The 4 bytes name the version of IP, and the packet names it, too.
         link::NULL | link::LOOP => of_ip(behind(4)?, is_whole),
+        // The protocol is at the end of the first cooked header, and at the beginning of the second.
         link::LINUX_SLL => of_ether_type(word(14)?, behind(16)?, is_whole),
         link::LINUX_SLL2 => of_ether_type(word(0)?, behind(20)?, is_whole),
         link::IEEE_802_15_4 => lowpan.datagram(bytes, is_whole),
         link::IEEE_802_15_4_WITH_FCS => {
+            // The checksum (FCS) is the last two bytes.
             let frame = bytes.split_last_chunk::<2>().map_or(bytes, |(frame, _)| frame);
             lowpan.datagram(frame, is_whole)
         }
@@ -94,6 +97,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Capture
             (ends.0, ends.1, header.identification(), header.slice().len(), ip.payload())
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
+            // The header of IPv6 itself has 40 bytes (RFC 8200 §3).
             let extensions = ip.extensions().slice().len();
             let header = ip.header();
             (header.source_addr().into(), header.destination_addr().into(), 0, 40 + extensions, ip.payload())
@@ -105,6 +109,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Capture
         _ => return Err(Skipped::NotUdp),
     };
     let built = |ports: (u16, u16), udp_bytes: u16, payload: &'a [u8], is_whole| {
+        // A client may have drawn one of these ports. An answer to it comes from CoAP's port, and is not a tunnel.
         let is_wrapped = TUNNEL_PORTS.contains(&ports.1) && ports.0 != COAP_PORT;
         if is_wrapped {
             return Err(Skipped::Tunnel);
@@ -130,6 +135,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Capture
         if !is_first || payload.ip_number != IpNumber::UDP {
             return Err(Skipped::Fragment);
         }
+        // The length in the UDP header is the length of the whole datagram, and the rest of it is in other fragments.
         let rest = payload.payload.get(header.slice().len()..).unwrap_or_default();
         return built((header.source_port(), header.destination_port()), header.length(), rest, false);
     }
@@ -140,6 +146,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Capture
             udp.payload(),
             is_whole && !payload.incomplete,
         ),
+        // tshark is asked for packets in tunnels, so they have a reason of their own.
         _ if WRAPPERS.contains(&payload.ip_number) => Err(Skipped::Tunnel),
         None if packet.stop_err.is_some() => Err(Skipped::Malformed),
         _ => Err(Skipped::NotUdp),
@@ -181,7 +188,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn datagrams_are_found_behind_the_header_of_each_link_type() {
+    fn datagrams_are_found_in_frames_of_every_link_type() {
         let mac = [2; 12];
         for (ends, ether_type, family) in [(FOUR, [0x08, 0x00], 2u8), (SIX, [0x86, 0xdd], 30)] {
             check(1, &[&mac[..], &ether_type].concat(), ends);
@@ -205,14 +212,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_payload_that_was_not_kept_whole_is_marked() {
+    fn a_payload_cut_by_the_capture_is_marked() {
         let packet = ip(FOUR.0, FOUR.1, b"CoAP!");
         let cut = datagram(101, &packet[..packet.len() - 2], false, &mut Lowpan::default()).unwrap();
         assert_eq!((cut.payload, cut.is_whole, cut.ip_bytes), (&b"CoA"[..], false, 33));
     }
 
     #[test]
-    fn the_first_fragment_of_an_ip_packet_is_a_datagram_that_was_not_kept_whole() {
+    fn the_first_fragment_of_an_ip_packet_counts_as_a_truncated_datagram() {
         let mut fragment = ip(FOUR.0, FOUR.1, b"CoAP!");
         (fragment[4], fragment[5], fragment[6]) = (1, 2, 0x20);
         let first = datagram(101, &fragment, true, &mut Lowpan::default()).unwrap();
@@ -229,7 +236,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_frame_without_a_datagram_has_a_reason() {
+    fn a_frame_without_a_datagram_is_skipped_with_a_reason() {
         let mut lowpan = Lowpan::default();
         let mut of = |link, bytes: &[u8]| datagram(link, bytes, true, &mut lowpan).unwrap_err();
         assert_eq!(of(147, b"whatever"), Skipped::Link(147));
@@ -252,7 +259,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_as_a_frame_do_not_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut lowpan = Lowpan::default();
             for link in [0, 1, 12, 101, 108, 113, 195, 228, 229, 230, 276, 283] {
                 let _ = datagram(link, &bytes, true, &mut lowpan);

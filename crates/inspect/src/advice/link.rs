@@ -1,35 +1,35 @@
-//! The path between clients and servers that a scenario is made of.
+//! The path between clients and servers in a fitted scenario.
 
-/// The size of the largest buffer in bytes. It is never full.
+/// The size of the largest buffer of a fitted path, in bytes. It is never full.
 const ENDLESS: f64 = 1e8;
 
-/// The least and the greatest mean length of a burst of losses in a scenario, in packets.
+/// The smallest and largest mean length of a burst of losses in a scenario, in packets.
 const BURST: [f64; 2] = [1.05, 200.0];
 
-/// The share of packets that is lost in the bad state of a path with bursts.
+/// The share of packets lost in the bad state of a path with bursts.
 pub const BAD: f64 = 0.8;
 
-/// A path that delays, limits and queues alike in both directions, and loses.
+/// A path with equal delay, rate and buffer in both directions, and with losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EstimatedLink {
-    /// Bits per second of IP packets, each way.
+    /// The rate in bits per second of IP packets, in each direction.
     pub rate_bps: f64,
-    /// Bytes that may wait, each way; `None` without a limit.
+    /// The bytes that may be queued in each direction; `None` without a limit.
     pub buffer_bytes: Option<f64>,
-    /// The round-trip time without queues, jitter and transmission times, in seconds.
+    /// The round-trip time without queueing, jitter and transmission times, in seconds.
     pub delay_s: f64,
     /// The most that jitter adds to a round trip, in seconds.
     pub jitter_s: f64,
-    /// The share of round trips that the path loses, apart from full buffers.
+    /// The share of round trips lost on the path, apart from drops at full buffers.
     pub loss: f64,
-    /// The part of that loss that requests suffer, from 0 (only answers are lost) to 1 (only requests are lost).
+    /// The part of `loss` that affects requests, from 0 (only answers are lost) to 1 (only requests are lost).
     pub up_share: f64,
-    /// The mean length of a burst of losses in packets; `None` if losses are single.
+    /// The mean length of a burst of losses in packets; `None` if losses are independent.
     pub burst_packets: Option<f64>,
 }
 
 impl EstimatedLink {
-    /// Returns the link with every number in the range of a scenario.
+    /// Returns the link with every number limited to the range of a scenario.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {
@@ -43,13 +43,15 @@ impl EstimatedLink {
         }
     }
 
-    /// Returns the share of packets that are lost on the way up if `is_up`, or else on the way down.
+    /// Returns the share of packets lost on the way to the server if `is_up`, otherwise on the way to the clients.
     pub fn loss_of(&self, is_up: bool) -> f64 {
         let share = if is_up { self.up_share } else { 1.0 - self.up_share };
+        // A round trip survives if both ways do: (1 − up)(1 − down) = 1 − loss.
         1.0 - (1.0 - self.loss).powf(share)
     }
 
-    /// Returns the value of `loss` of one hop in a scenario file.
+    /// Returns the value of the key `loss` in a scenario file, for the hop to the server if `is_up`, otherwise to the
+    /// clients.
     pub(super) fn loss_text(&self, is_up: bool) -> String {
         let each = self.loss_of(is_up);
         match self.burst_packets {

@@ -1,8 +1,9 @@
-//! The lives of clients. A life begins when a program starts, and what a mechanism learns ends with it.
+//! The lives of clients. A life begins when a program starts; when it ends, everything that its mechanism has learned is lost.
 //!
-//! A program that restarts takes Message IDs from a new place (RFC 7252 §4.4), and tokens, if it counts them. Most have
-//! another source port, too. Some stacks draw each Message ID by chance, and a port may change without a new start, such as
-//! behind a NAT. So a counter decides, if there is one, and a port only if there is none.
+//! A program that restarts begins with another Message ID (RFC 7252 §4.4), and with another token, if it counts tokens.
+//! Most also use another source port. Some stacks draw each Message ID at random, and a port may change without a
+//! restart, for example behind a NAT. So if the client counts Message IDs or tokens, a jump of the counter shows a
+//! restart. Another port shows it only if the client counts neither.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -14,50 +15,54 @@ use serde::Serialize;
 use super::exchanges::{CapturedExchange, From};
 use super::pair::Pair;
 
-/// A counter that is at most this far ahead has counted on: messages to other peers have numbers, too.
+/// A counter continues if the next number is at most this much higher: messages to other peers also take numbers.
 const NEAR: u64 = 256;
 
-/// Numbers count as a counter if at least this share of them is near the number before. With random Message IDs, 1 in 256 is.
+/// Numbers come from a counter if at least this share of them continues the previous one. With random Message IDs, 1 in
+/// 256 does.
 const COUNTED: f64 = 0.1;
 
-/// The new starts of clients.
+/// The restarts of clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Starts {
-    /// The clients: programs that ran one after the other at one address, towards one server.
+    /// The number of clients. Programs that ran one after the other at one address, and used one server, count as one
+    /// client.
     pub clients: u32,
-    /// The times that a client restarted.
+    /// The number of restarts.
     pub restarts: u32,
-    /// The clients with two exchanges or more. Only these can show a restart.
+    /// The number of clients that can show a restart, because they have at least two exchanges.
     pub could: u32,
-    /// The clients that restarted.
+    /// The number of clients that restarted.
     pub did: u32,
-    /// The new starts at another port.
+    /// The number of restarts after which the client used another port.
     pub other_ports: u32,
-    /// The sign that shows them; `None` if nothing does.
+    /// The sign by which restarts were recognised; `None` if they cannot be.
     pub told_by: Option<Sign>,
-    /// The median of the time between the end of a life and the next life, in seconds.
+    /// The median time between the last exchange before a restart and the first one after it, in seconds; `None`
+    /// without a restart.
     pub pause_s: Option<f64>,
 }
 
-/// A sign of new starts.
+/// A sign that a client has restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sign {
-    /// Message IDs count, and jump.
+    /// The client counts its Message IDs, and the number jumps.
     MessageIds,
-    /// Message IDs are drawn by chance. Tokens count, and jump.
+    /// Message IDs are random. The client counts its tokens, and the number jumps.
     Tokens,
-    /// Neither counts. The port of the client is another.
+    /// The client counts neither Message IDs nor tokens, and uses another port.
     Ports,
 }
 
-/// Gives each exchange the numbers of its client and of its life. Returns the new starts. Exchanges are in the order of their
-/// first copies.
+/// Sets the numbers of the client and of its life in each exchange, and returns the restarts. Exchanges are sorted by
+/// their first copies.
 pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> Starts {
     let clients = chained(exchanges, pairs);
     let steps = || clients.iter().flat_map(|own| own.windows(2));
     let counts = |is_near: &dyn Fn(&CapturedExchange, &CapturedExchange) -> bool| {
         let near = steps().filter(|pair| is_near(&exchanges[pair[0]], &exchanges[pair[1]])).count();
+        // Without any step the share is 0 of 0, and shows no counter.
         near > 0 && near as f64 >= COUNTED * steps().count() as f64
     };
     let told_by = if counts(&ids_count_on) {
@@ -86,6 +91,7 @@ pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> 
                 && begins_anew(&exchanges[before], &exchanges[number])
             {
                 life += 1;
+                // Across a step of the clock the length of the pause is unknown.
                 if exchanges[before].steps == exchanges[number].steps {
                     pauses.push((began - busy_until).as_secs_f64());
                 }
@@ -104,20 +110,22 @@ pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> 
 }
 
 impl Starts {
-    /// Returns whether these clients restart as a rule, and not a few by accident.
+    /// Returns whether at least half of the clients that can show a restart did restart. Otherwise a few did by
+    /// accident.
     pub fn are_usual(&self) -> bool {
         self.restarts > 0 && self.did * 2 >= self.could
     }
 }
 
-/// Returns the exchanges of each client in their order. Ports of one address that were in use one after the other, towards one
-/// server, belong to one client.
+/// Returns the places of each client's exchanges, in sequence. Ports that one address used one after the other, towards
+/// one server, belong to one client.
 fn chained(exchanges: &[CapturedExchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     let mut of_pair: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (number, exchange) in exchanges.iter().enumerate().filter(|(_, it)| it.from == From::Client) {
         of_pair.entry(exchange.pair).or_default().push(number);
     }
     let mut in_order: Vec<(u32, Vec<usize>)> = of_pair.into_iter().collect();
+    // Exchanges are numbered by time, so ports are taken in the order of their first use.
     in_order.sort_by_key(|(_, own)| own.first().copied());
     let mut clients: Vec<Vec<usize>> = Vec::new();
     // The clients of an address and a server, by the time when the last exchange of each was over.
@@ -127,6 +135,8 @@ fn chained(exchanges: &[CapturedExchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
         let began = own.first().map_or(Time::ZERO, |&first| exchanges[first].began_at());
         let over = own.iter().map(|&it| over_at(&exchanges[it])).max().unwrap_or(began);
         let known = idle.entry((client.ip(), server)).or_default();
+        // A program that is still busy cannot have restarted at this port. Of the others, the last to end is the likeliest.
+        // `usize::MAX` includes all clients that were over at this very moment.
         let latest = known.range(..=(began, usize::MAX)).next_back().copied();
         let number = latest.map_or(clients.len(), |(_, number)| number);
         match latest {
@@ -141,18 +151,20 @@ fn chained(exchanges: &[CapturedExchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     clients
 }
 
-/// Returns the time of the end of an exchange, or of its last copy if it was not answered.
+/// Returns when an exchange ended, or the time of its last copy if it was not answered.
 fn over_at(exchange: &CapturedExchange) -> Time {
     let last = exchange.copies.last().map_or(Time::ZERO, |copy| copy.at);
+    // Packets out of order may put an answer before the first copy.
     exchange.ended_at().unwrap_or(last).max(exchange.began_at())
 }
 
 fn ids_count_on(before: &CapturedExchange, next: &CapturedExchange) -> bool {
+    // Message IDs wrap at 65,536.
     let step = next.message_id().wrapping_sub(before.message_id());
     (1..=NEAR).contains(&u64::from(step))
 }
 
-/// Returns whether two tokens are close to each other as numbers, in either byte order.
+/// Returns whether the token of `next` continues a counter from the token of `before`, in either byte order.
 fn tokens_count_on(before: &CapturedExchange, next: &CapturedExchange) -> bool {
     // Tokens of one byte are always close.
     let bits = u32::from(next.token_bytes) * 8;
@@ -160,6 +172,7 @@ fn tokens_count_on(before: &CapturedExchange, next: &CapturedExchange) -> bool {
         return false;
     }
     let is_near = |before: u64, next: u64| {
+        // A counter wraps at the length of its tokens, so only that many bits count.
         let step = next.wrapping_sub(before) << (64 - bits) >> (64 - bits);
         (1..=NEAR).contains(&step)
     };
@@ -184,7 +197,7 @@ mod tests {
 
     const SERVER: &str = "10.0.0.2:5683";
 
-    /// Returns the traffic of requests that are answered after 100 ms: seconds, port, Message ID and token.
+    /// Returns the traffic of requests answered after 100 ms: seconds, port, Message ID and token.
     fn answered(requests: &[(u64, u16, u16, &[u8])]) -> Traffic {
         let mut packets = Vec::new();
         for &(s, port, id, token) in requests {
@@ -206,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn message_ids_that_jump_are_a_new_start_at_any_port() {
+    fn a_jump_of_message_ids_is_a_restart_of_the_client_at_any_port() {
         let (of, starts) = lives(&[
             (0, 4_000, 7, b""),
             (1, 4_000, 8, b""),
@@ -225,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn message_ids_that_count_on_are_no_new_start_at_any_port() {
+    fn continuing_message_ids_mean_no_restart_at_any_port() {
         // A NAT gives another port after a pause. Message IDs begin again behind the last.
         let (of, starts) = lives(&[(0, 4_000, 65_534, b""), (1, 4_000, 65_535, b""), (90, 5_000, 0, b"")]);
         assert_eq!((of, starts.clients, starts.restarts), (vec![0, 0, 0], 1, 0));
     }
 
     #[test]
-    fn tokens_that_count_tell_what_message_ids_do_not() {
+    fn counting_tokens_reveal_restarts_that_message_ids_do_not() {
         let ids = [500, 31_000, 7, 44_000, 21_000, 9_999];
         let tokens: [&[u8]; 6] = [b"aaaa", b"aaab", b"aaac", b"xyzz", b"xyz{", b"xyz|"];
         let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
@@ -250,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_counter_only_ports_tell() {
+    fn without_counting_message_ids_or_tokens_only_new_ports_reveal_restarts() {
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_001, 30_000, b""), (2, 4_002, 900, b"")]);
         assert_eq!((of, starts.told_by, starts.clients), (vec![0, 1, 2], Some(Sign::Ports), 1));
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_000, 30_000, b""), (2, 4_000, 900, b"")]);
@@ -258,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn ports_in_use_at_one_time_are_two_clients() {
+    fn two_ports_in_use_at_the_same_time_are_two_clients() {
         let (of, starts) =
             lives(&[(0, 4_000, 7, b""), (1, 5_000, 900, b""), (2, 4_000, 8, b""), (3, 5_000, 901, b"")]);
         assert_eq!((of, starts.clients, starts.restarts), (vec![0, 0, 0, 0], 2, 0));
     }
 
     #[test]
-    fn batches_of_a_simulation_are_seen_and_continuous_clients_are_too() {
+    fn simulated_clients_in_batches_and_continuous_clients_are_recognised() {
         let workload = |kind: &str, response: &str| {
             let set = [("clients", "20"), ("workload.kind", kind), ("server.response", response)];
             let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));

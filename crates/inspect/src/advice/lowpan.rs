@@ -13,41 +13,44 @@ use smoltcp::wire::{
 use super::capture::Point;
 use super::datagram::{CapturedDatagram, Skipped};
 
-/// The most radios whose last frame is remembered.
+/// The most radios whose last sequence number is stored.
 const MOST_RADIOS: usize = 10_000;
 
 /// The frame type of data (IEEE 802.15.4-2015 §7.2.2.2).
 const DATA: u8 = 1;
 
-/// The most extension headers of a packet.
+/// The most extension headers of a packet that are read.
 const MOST_EXTENSIONS: usize = 4;
 
-/// Reads frames. A sniffer hears every radio, so it sees a datagram on each hop of its way. The first hop counts as its
-/// departure, the last as its arrival, and those between are skipped.
+/// Reads 802.15.4 frames. A sniffer receives every radio, so it sees a datagram on each hop. The first hop counts as
+/// the departure of the datagram, the last as its arrival, and the hops between are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Lowpan {
-    /// The sequence number of the last frame of each radio. A frame that comes again with it is a repetition of the MAC.
+    /// The last sequence number of each radio. A frame with the same number is a retransmission of the MAC.
     last: HashMap<[u8; 8], u8>,
 }
 
 impl Lowpan {
-    /// Returns the datagram of a frame, whose checksum is already removed. A fragmented datagram has the bytes of its first
-    /// fragment.
+    /// Returns the datagram in a frame, whose checksum must be removed before. A fragmented datagram has only the bytes
+    /// of its first fragment.
     ///
     /// # Errors
-    /// Returns the reason why there is none.
+    /// Returns the reason why the frame has no datagram.
     pub fn datagram<'a>(&mut self, bytes: &'a [u8], is_whole: bool) -> Result<CapturedDatagram<'a>, Skipped> {
         // An acknowledgement has no addresses, which smoltcp takes for a mistake.
         if bytes.first().is_some_and(|first| first & 7 != DATA) {
             return Err(Skipped::NotUdp);
         }
         let frame = Ieee802154Frame::new_checked(bytes).map_err(|_| Skipped::Malformed)?;
+        // An encrypted frame shows no headers of IP.
         if frame.security_enabled() {
             return Err(Skipped::NotUdp);
         }
         let (source, dest) = (frame.src_addr(), frame.dst_addr());
+        // A radio repeats a frame with its sequence number if no acknowledgement came.
         if let (Some(source), Some(sequence)) = (source, frame.sequence_number()) {
             let radio = key(source);
+            // At the bound no further radio is remembered, and its repeated frames count as datagrams.
             let is_known = self.last.len() < MOST_RADIOS || self.last.contains_key(&radio);
             if is_known && self.last.insert(radio, sequence) == Some(sequence) {
                 return Err(Skipped::Repeated);
@@ -61,6 +64,7 @@ impl Lowpan {
                 if !fragment.is_first_fragment() {
                     return Err(Skipped::Repeated);
                 }
+                // The first fragment has all headers, and the size of the uncompressed packet (RFC 4944 §5.3).
                 (fragment.payload(), Some(u32::from(fragment.datagram_size())))
             }
         };
@@ -68,6 +72,8 @@ impl Lowpan {
         let is_first = size.is_none();
         datagram.ip_bytes = size.unwrap_or(datagram.ip_bytes);
         datagram.is_whole = is_whole && is_first;
+        // The frame has the addresses of one hop, and the datagram has its ends. Where they agree, the hop is the first or the
+        // last.
         let departs = source.is_some_and(|radio| is_of(radio, datagram.from));
         let arrives = dest.is_some_and(|radio| is_of(radio, datagram.to));
         datagram.point = match (departs, arrives) {
@@ -92,9 +98,11 @@ fn of_packet(
     let header = SixlowpanIphcPacket::new_checked(&without[..]).map_err(malformed)?;
     let header = SixlowpanIphcRepr::parse(&header, source, dest, &[]).map_err(malformed)?;
     let (from, to) = (header.src_addr, header.dst_addr);
+    // The changed header is a copy of the first bytes only, so the payload comes from the packet itself.
     let mut rest = packet.payload();
     let mut next = header.next_header;
     let mut extensions = 0;
+    // A packet may claim any number of extension headers.
     for _ in 0..MOST_EXTENSIONS {
         match next {
             SixlowpanNextHeader::Uncompressed(IpProtocol::Udp) => {
@@ -110,6 +118,7 @@ fn of_packet(
         match SixlowpanNhcPacket::dispatch(rest).map_err(|_| Skipped::NotUdp)? {
             SixlowpanNhcPacket::UdpHeader => {
                 let udp = SixlowpanUdpNhcPacket::new_checked(rest).map_err(malformed)?;
+                // A datagram that the capture has cut off has a wrong checksum, and its ports are right.
                 let ignored = ChecksumCapabilities::ignored();
                 let ports = SixlowpanUdpNhcRepr::parse(&udp, &from, &to, &ignored).map_err(malformed)?;
                 return Ok(built(from, to, (ports.src_port, ports.dst_port), extensions, udp.payload()));
@@ -117,6 +126,7 @@ fn of_packet(
             SixlowpanNhcPacket::ExtHeader => {
                 let extension = SixlowpanExtHeaderPacket::new_checked(rest).map_err(malformed)?;
                 next = extension.next_header();
+                // An uncompressed next header takes a byte between the first one and the length (RFC 6282 §4.2).
                 let own = if matches!(next, SixlowpanNextHeader::Compressed) { 2 } else { 3 };
                 let length = usize::from(extension.length());
                 // Uncompressed, an extension header is padded to a multiple of 8 bytes (RFC 8200 §4).
@@ -128,14 +138,16 @@ fn of_packet(
     Err(Skipped::NotUdp)
 }
 
-/// Returns the beginning of a packet with addresses that need no context. A capture does not have the contexts. Link-local
-/// addresses with the same interface identifiers tell the nodes apart as well. smoltcp knows no implied context 0, either.
+/// Returns the header of a packet, changed so that its addresses need no compression contexts: a capture does not
+/// contain them. The addresses become link-local, with the same interface identifiers, which also distinguish the
+/// nodes. smoltcp does not support the implied context 0.
 fn without_contexts(bytes: &[u8]) -> Vec<u8> {
     const SAC: u8 = 1 << 6;
     const DAC: u8 = 1 << 2;
     // Two bytes, a context, four of traffic class and flow label, next header, hop limit, and two whole addresses.
     let mut header = bytes[..bytes.len().min(2 + 1 + 4 + 1 + 1 + 32)].to_vec();
     if let Some(modes) = header.get_mut(1) {
+        // RFC 6282 §3.1.1: with SAC, the mode 00 is the unspecified address. DAC with 00 is reserved, and multicast has other forms.
         let (is_unspecified, is_multicast) = (*modes & 0x30 == 0, *modes & 0x08 != 0);
         if !is_unspecified {
             *modes &= !SAC;
@@ -168,6 +180,7 @@ fn built(
 fn key(radio: Ieee802154Address) -> [u8; 8] {
     match radio {
         Ieee802154Address::Absent => [0; 8],
+        // The interface identifier that a short address gives (RFC 6282 §3.2.2).
         Ieee802154Address::Short([a, b]) => [0, 0, 0, 0xff, 0xfe, 0, a, b],
         Ieee802154Address::Extended(bytes) => bytes,
     }
@@ -177,6 +190,7 @@ fn key(radio: Ieee802154Address) -> [u8; 8] {
 fn is_of(radio: Ieee802154Address, address: SocketAddr) -> bool {
     let SocketAddr::V6(address) = address else { return false };
     let identifier = &address.ip().octets()[8..];
+    // The identifier of a long address has its universal bit inverted, but some stacks leave it as it is.
     radio.as_eui_64().is_some_and(|own| own == identifier) || key(radio) == identifier
 }
 
@@ -184,7 +198,7 @@ fn is_of(radio: Ieee802154Address, address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns a frame from radio 1 to radio `to` with a packet between the nodes `from` and 2, whose addresses are in line.
+    /// Returns a frame from radio 1 to radio `to` with a packet from node `from` to node 2, whose addresses are uncompressed.
     fn frame(sequence: u8, from: u8, to: u8) -> Vec<u8> {
         let mut frame = vec![0x61, 0x98, sequence, 0xcd, 0xab, to, 0, 1, 0];
         // Short addresses: 0x9861 has both modes 2, one PAN, frame version 1.
@@ -198,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_addresses_and_payload_are_uncompressed() {
+    fn ports_addresses_and_payload_of_6lowpan_frames_are_decompressed() {
         let bytes = frame(1, 1, 2);
         let mut lowpan = Lowpan::default();
         // The addresses are little-endian on the air, so nothing here depends on which byte is first.
@@ -211,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_hop_is_the_departure_and_the_last_the_arrival() {
+    fn a_datagram_over_a_mesh_departs_at_its_first_hop_and_arrives_at_its_last() {
         let mut lowpan = Lowpan::default();
         assert_eq!(lowpan.datagram(&frame(1, 1, 3), true).unwrap().point, Point::Sender);
         assert_eq!(lowpan.datagram(&frame(2, 9, 2), true).unwrap().point, Point::Receiver);
@@ -219,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_and_beacons_are_no_datagrams() {
+    fn acknowledgements_and_beacons_of_802_15_4_are_not_datagrams() {
         let mut lowpan = Lowpan::default();
         assert_eq!(lowpan.datagram(&[0x02, 0x00, 7], true), Err(Skipped::NotUdp));
         assert_eq!(lowpan.datagram(&[], true), Err(Skipped::Malformed));

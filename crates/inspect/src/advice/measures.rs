@@ -1,47 +1,47 @@
-//! The figures of a capture that a scenario is fitted to.
+//! The measures of a capture that a scenario is fitted to.
 
 use coapace_run::measured::quantile;
 
 use std::collections::BTreeMap;
 
-use super::fates::{Fate, Fates};
+use super::fates::{Fate, Fates, Transmission};
 use super::traffic::Traffic;
 
 /// The quantiles of round-trip times that are compared.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
-/// The number of successive answers whose arrivals give a rate.
+/// The number of consecutive answers from whose arrivals a rate is computed.
 const TRAIN: usize = 30;
 
-/// Figures of the traffic of clients.
+/// Measures of the traffic of clients.
 #[derive(Clone, Debug)]
 pub struct TrafficMeasures {
     /// The [`QUANTILES`] of round-trip times in seconds.
     pub rtt_s: [f64; 7],
-    /// The share of transmissions that were lost, or whose answers were.
+    /// The share of transmissions that were lost, or whose answers were lost.
     pub loss: f64,
-    /// The share of losses at moments when round trips were at most their 30 % quantile.
+    /// The share of transmissions lost while round trips were at most their 30 % quantile.
     pub quiet_loss: f64,
-    /// The share of losses at moments when round trips were at least their 70 % quantile.
+    /// The share of transmissions lost while round trips were at least their 70 % quantile.
     pub busy_loss: f64,
-    /// The correlation of the losses of two transmissions that depart one after the other.
+    /// The correlation of the losses of consecutive transmissions.
     pub burstiness: f64,
-    /// Transmissions per exchange.
+    /// The mean number of transmissions per exchange.
     pub copies: f64,
-    /// The share of transmissions that were made although an earlier copy was answered.
-    pub needless: f64,
+    /// The share of spurious transmissions: an earlier copy of the exchange was answered, then or later.
+    pub spurious: f64,
     /// Quantiles (25, 50 and 90 %) of the time from the first request of a client to the end of its last exchange, in seconds.
     pub completion_s: [f64; 3],
-    /// The rate at which answers arrived when they came fastest, in bits per second of IP packets.
+    /// The rate at which answers arrived when they arrived fastest, in bits per second of IP packets.
     pub peak_bps: f64,
-    /// The transmissions whose fate is known.
+    /// The number of transmissions whose fate is known.
     pub known: usize,
     /// The number of clients.
     pub clients: usize,
 }
 
 impl TrafficMeasures {
-    /// Measures traffic.
+    /// Computes the measures from traffic and the fates of its transmissions.
     pub fn of(traffic: &Traffic, fates: &Fates) -> Self {
         let mut sorted: Vec<f64> = fates.round_trips().collect();
         sorted.sort_by(f64::total_cmp);
@@ -50,10 +50,12 @@ impl TrafficMeasures {
             .all
             .iter()
             .filter(|it| it.fate != Fate::Unknown)
+            // A lost packet has no round-trip time, so the times of its neighbours show how long queues were.
             .map(|it| (fates.around.at(it.at), it.fate == Fate::Lost))
             .collect();
         let mut levels: Vec<f64> = known.iter().map(|(level, _)| *level).collect();
         levels.sort_by(f64::total_cmp);
+        // Full buffers lose packets while round trips are long, bad links at any time. So losses are counted at both ends.
         let low = quantile(&levels, 0.3).unwrap_or(0.0);
         let high = quantile(&levels, 0.7).unwrap_or(f64::INFINITY);
         let losses: Vec<f64> = known.iter().map(|(_, lost)| f64::from(u8::from(*lost))).collect();
@@ -67,9 +69,10 @@ impl TrafficMeasures {
             loss: mean(losses.iter().copied()),
             quiet_loss: share(&|level| level <= low),
             busy_loss: share(&|level| level >= high),
+            // The losses are in the order of departure, so neighbours left one after the other.
             burstiness: correlation(&losses),
             copies: fates.all.len() as f64 / exchanges.max(1) as f64,
-            needless: needless(fates) as f64 / fates.all.len().max(1) as f64,
+            spurious: spurious(fates.all.iter()) as f64 / fates.all.len().max(1) as f64,
             completion_s: completions(traffic),
             peak_bps: peak(traffic),
             known: known.len(),
@@ -77,7 +80,7 @@ impl TrafficMeasures {
         }
     }
 
-    /// Returns the mean of each figure over several measures.
+    /// Returns the mean of each measure over several runs; `None` without a run.
     pub fn mean(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
         let each = |figure: &dyn Fn(&Self) -> f64| mean(all.iter().map(figure));
@@ -88,19 +91,21 @@ impl TrafficMeasures {
             busy_loss: each(&|it| it.busy_loss),
             burstiness: each(&|it| it.burstiness),
             copies: each(&|it| it.copies),
-            needless: each(&|it| it.needless),
+            spurious: each(&|it| it.spurious),
             completion_s: std::array::from_fn(|place| each(&|it| it.completion_s[place])),
             peak_bps: each(&|it| it.peak_bps),
+            // Runs of one scenario are about equally large, so the first one shows the size of a sample.
             known: first.known,
             clients: first.clients,
         })
     }
 
-    /// Returns how far other measures are from these: a mean of weighted squares of differences. The unit of a difference is
-    /// about the smallest one that shows.
+    /// Returns the distance between these measures and `other`: a mean of weighted squared differences. Each difference
+    /// is divided by about the smallest one that is noticeable.
     pub fn distance(&self, other: &Self) -> f64 {
         let ratio = |a: f64, b: f64, unit: f64| {
             let square = ((a.max(1e-6) / b.max(1e-6)).ln() / unit).powi(2);
+            // One measure that is far off must not outweigh all others.
             if square.is_finite() { square.min(1e4) } else { 1e4 }
         };
         let share = |a: f64, b: f64| {
@@ -122,7 +127,7 @@ impl TrafficMeasures {
         squares.push(share(self.quiet_loss, other.quiet_loss) * 0.5);
         squares.push(share(self.busy_loss, other.busy_loss) * 0.5);
         squares.push(((self.burstiness - other.burstiness) / 0.05).powi(2) * 0.5);
-        squares.push(share(self.needless, other.needless));
+        squares.push(share(self.spurious, other.spurious));
         squares.push(ratio(self.copies, other.copies, 0.03));
         for place in 0..3 {
             // The times of few clients that wait long after losses say little.
@@ -134,16 +139,16 @@ impl TrafficMeasures {
     }
 }
 
-/// Returns the number of transmissions that were made although an earlier copy was answered, then or later.
-pub fn needless(fates: &Fates) -> u64 {
+/// Returns how many of these transmissions are spurious: an earlier copy of the exchange was answered, then or later.
+pub fn spurious<'a>(transmissions: impl Iterator<Item = &'a Transmission> + Clone) -> u64 {
     let mut first_answered: BTreeMap<u32, u8> = BTreeMap::new();
-    for it in fates.all.iter().filter(|it| matches!(it.fate, Fate::Answered(..))) {
+    for it in transmissions.clone().filter(|it| matches!(it.fate, Fate::Answered(..))) {
         let first = first_answered.entry(it.exchange).or_insert(it.copy);
         *first = it.copy.min(*first);
     }
-    let is_needless =
+    let is_spurious =
         |exchange: &u32, copy: u8| first_answered.get(exchange).is_some_and(|first| copy > *first);
-    fates.all.iter().filter(|it| is_needless(&it.exchange, it.copy)).count() as u64
+    transmissions.filter(|it| is_spurious(&it.exchange, it.copy)).count() as u64
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -151,7 +156,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// Returns the correlation of numbers with their successors; 0 if all are equal.
+/// Returns the correlation of each number with the next one; 0 if all are equal.
 pub fn correlation(values: &[f64]) -> f64 {
     let mean = mean(values.iter().copied());
     let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -159,7 +164,7 @@ pub fn correlation(values: &[f64]) -> f64 {
     if variance > 0.0 { common / variance } else { 0.0 }
 }
 
-/// Returns quantiles of the times that clients took for all their exchanges.
+/// Returns the 25, 50 and 90 % quantiles of the time that clients took for all their exchanges, in seconds.
 fn completions(traffic: &Traffic) -> [f64; 3] {
     let mut of_client: BTreeMap<u32, (coapace_sim::Time, coapace_sim::Time)> = BTreeMap::new();
     for exchange in traffic.of_clients() {
@@ -175,7 +180,8 @@ fn completions(traffic: &Traffic) -> [f64; 3] {
     [0.25, 0.5, 0.9].map(|share| quantile(&times, share).unwrap_or(0.0))
 }
 
-/// Returns the 95 % quantile of the rates at which trains of answers arrived, in bits per second.
+/// Returns the 95 % quantile of the rates at which [`TRAIN`] consecutive answers arrived, in bits per second; 0 if
+/// there are fewer answers.
 fn peak(traffic: &Traffic) -> f64 {
     let mut arrivals: Vec<(coapace_sim::Time, u32)> = Vec::new();
     for exchange in traffic.of_clients() {
@@ -185,6 +191,7 @@ fn peak(traffic: &Traffic) -> f64 {
     let mut rates: Vec<f64> = arrivals
         .windows(TRAIN + 1)
         .map(|train| {
+            // The first answer only begins the interval. Several answers may have one time.
             let bytes: u32 = train.iter().skip(1).map(|arrival| arrival.1).sum();
             f64::from(bytes) * 8.0 / (train[TRAIN].0 - train[0].0).as_secs_f64().max(1e-9)
         })

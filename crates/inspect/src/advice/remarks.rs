@@ -1,11 +1,11 @@
-//! Remarks about a fitted scenario: the numbers that were measured, fitted and guessed.
+//! Remarks about a fitted scenario: which numbers were measured, fitted and guessed.
 
 use super::fit::Fitted;
 use super::lives::{Sign, Starts};
 use super::measures::TrafficMeasures;
 use super::workload::ObservedWorkload;
 
-/// A fitted rate above this many times the greatest rate in the capture cannot be seen there, so it counts as guessed.
+/// A fitted rate above this many times the highest rate in the capture has no visible effect there, so it counts as guessed.
 const UNSEEN: f64 = 1.5;
 
 /// The distance above which a fit is called poor.
@@ -33,8 +33,9 @@ pub fn remarks(
     ];
     let mut tell = |text: &str| remarks.push(text.to_owned());
     if fitted.distance > POOR {
-        tell("The fit is poor: no path of this kind behaves like the capture. Trust rankings on it little.");
+        tell("The fit is poor: no path of this kind behaves like the capture. Rankings on it mean little.");
     }
+    // A capture at one place has the sum of both ways only, and any split explains it.
     tell("Guessed: that both directions delay alike. A capture beside the clients shows round trips only.");
     if link.loss > 0.001 {
         remarks.push(format!(
@@ -45,6 +46,7 @@ pub fn remarks(
         ));
     }
     let mut tell = |text: &str| remarks.push(text.to_owned());
+    // A rate shows only behind a queue, where packets leave one directly behind the other.
     if link.rate_bps > UNSEEN * measured.peak_bps {
         tell(
             "Guessed: the rate. Packets hardly ever came one behind the other, so the path has this rate or more. Mechanisms that \
@@ -53,6 +55,8 @@ pub fn remarks(
     } else {
         tell("Fitted: the rate, from answers that came one behind the other.");
     }
+    // A full buffer loses packets while its queue is long, and so while round trips are long. A bad link loses them at any
+    // time.
     match link.buffer_bytes {
         Some(_) if measured.busy_loss > measured.quiet_loss + 0.02 => {
             tell("Fitted: the buffer, from losses at moments when round trips were long.");
@@ -87,7 +91,7 @@ pub fn remarks(
     remarks
 }
 
-/// Returns a sentence about whether clients keep what they learnt.
+/// Returns a sentence about whether clients keep their estimates from exchange to exchange.
 fn memory(workload: &ObservedWorkload) -> String {
     let Starts { restarts, told_by, pause_s, .. } = workload.starts;
     let sign = match told_by {
@@ -95,37 +99,39 @@ fn memory(workload: &ObservedWorkload) -> String {
         Some(Sign::Tokens) => "tokens",
         Some(Sign::Ports) => "port",
         None => {
-            return "Guessed: that clients keep what they learnt from exchange to exchange. Neither Message IDs nor tokens count, so \
-                    no new start would show. If clients forget, because they sleep or restart, set workload.kind to \"random\"."
+            return "Guessed: that clients keep their estimates from exchange to exchange. They count neither Message IDs nor \
+                    tokens, so no restart would show. If they lose estimates, because they sleep or restart, set workload.kind to \"random\"."
                 .to_owned();
         }
     };
+    // There are batches only if clients restart as a rule.
     let Some([fewest, most]) = workload.batch else {
         let but = if restarts == 0 {
             String::new()
         } else {
-            format!(", but for {restarts} new starts, which are left out")
+            format!(", except for {restarts} restarts, which are left out")
         };
         let goes = if told_by == Some(Sign::Ports) { "goes" } else { "count" };
         return format!(
-            "Measured: that clients keep what they learnt from exchange to exchange. Their {sign} {goes} on{but}. If they forget \
-             without a new start, set workload.kind to \"random\"."
+            "Measured: that clients keep their estimates from exchange to exchange. Their {sign} {goes} on{but}. If they lose \
+             estimates without a restart, set workload.kind to \"random\"."
         );
     };
     let shows = if told_by == Some(Sign::Ports) { "shows" } else { "show" };
     let pause_s = pause_s.unwrap_or(0.0);
+    // A scenario has one pause for all exchanges, so a longer one before a start has no place in it.
     let left_out = if pause_s > 2.0 * workload.pause_s + 1.0 {
-        format!(" Left out: the pause of {pause_s:.0} s before a new start.")
+        format!(" Left out of the scenario: the pause of {pause_s:.0} s before a restart.")
     } else {
         String::new()
     };
     format!(
         "Measured: that clients restart after {fewest} to {most} exchanges, {restarts} times in all, which their {sign} {shows}. Guessed: that \
-         they forget then what they learnt. If they keep it in storage, set workload.kind to \"continuous\".{left_out}"
+         they lose their estimates then. If they keep them in storage, set workload.kind to \"continuous\".{left_out}"
     )
 }
 
-/// Returns a sentence about how often clients try.
+/// Returns a sentence about how often clients retransmit.
 fn persistence(workload: &ObservedWorkload) -> String {
     let ObservedWorkload { given_up, retransmissions, gives_up_after_s, .. } = *workload;
     match workload.max_retransmit {

@@ -1,12 +1,13 @@
-//! Replays of a capture: the timeouts and transmissions of each mechanism on its round trips and losses.
+//! Replays of a capture: the timeouts and transmissions that each mechanism would have had with the capture's round
+//! trips and losses.
 //!
-//! The model: a client makes the exchanges of the capture, with the pauses between them. A transmission is lost with the share
-//! that the capture shows. The random number depends on the client, the exchange and the number of the transmission alone, so all
-//! mechanisms meet the same luck. A transmission that is not lost is answered after the round-trip time that its exchange had, or
-//! after the times around an exchange that was never answered.
+//! The model: a client makes the exchanges of the capture, with the pauses between them. A transmission is lost with
+//! the probability estimated from the capture. The random number that decides this depends only on the client, the
+//! exchange and the number of the transmission, so all mechanisms have the same losses. A transmission that is not lost
+//! is answered after the round-trip time of its exchange, or of an exchange nearby if its own was never answered.
 //!
-//! A replay cannot know what the mechanism would have done to the network: a mechanism that sends more would have met longer
-//! queues. A scenario that is fitted to the capture answers that.
+//! A replay cannot show the effect of the mechanism on the network: a mechanism that sends more would have met longer
+//! queues. Simulations of a scenario fitted to the capture show that effect.
 
 use std::collections::BTreeMap;
 
@@ -20,43 +21,43 @@ use super::exchanges::CapturedExchange;
 use super::fates::{Fate, Fates};
 use super::traffic::Traffic;
 use super::workload::ObservedWorkload;
-use crate::nearest::ORIGIN;
+use crate::nearest::{Nearest, ORIGIN};
 
 /// The most exchanges that are replayed.
 const MOST: usize = 200_000;
 
-/// The result of one mechanism.
+/// The result of one mechanism in a replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replayed {
-    /// Its name.
+    /// The name of the mechanism.
     pub mechanism: String,
-    /// The exchanges that were replayed.
+    /// The number of replayed exchanges.
     pub exchanges: u64,
     /// The median of the timeouts of first transmissions, in seconds.
     pub first_timeout_s: f64,
-    /// Retransmissions.
+    /// The number of retransmissions.
     pub retransmissions: u64,
-    /// Retransmissions that were made although an earlier copy was answered.
-    pub needless: u64,
-    /// Exchanges that were given up.
+    /// The number of spurious retransmissions: an earlier copy was answered, then or later.
+    pub spurious: u64,
+    /// The number of exchanges that were given up.
     pub given_up: u64,
-    /// The mean time of an exchange that was answered, in seconds.
+    /// The mean time from the start of an exchange to its answer, in seconds.
     pub mean_s: f64,
-    /// The 95 % quantile of that time.
+    /// The 95 % quantile of the time from the start of an exchange to its answer, in seconds.
     pub p95_s: f64,
 }
 
-/// An exchange of the capture, as a replay needs it.
+/// An exchange of the capture, as used by a replay.
 struct ReplayStep {
-    /// The time since the exchange before ended; zero for the first.
+    /// The time since the previous exchange ended; zero for the first.
     pause: Span,
-    /// Its round-trip time.
+    /// The round-trip time of the exchange.
     rtt: Span,
 }
 
-/// The exchanges of a capture that mechanisms are replayed on.
+/// The exchanges of a capture on which mechanisms are replayed.
 pub struct Replay {
-    /// The exchanges of each life. A client that restarts forgets what it had learnt.
+    /// The exchanges of each life of each client. A client that restarts begins another life and loses its estimates.
     lives: Vec<Vec<ReplayStep>>,
     loss: f64,
     max_retransmit: u8,
@@ -64,8 +65,9 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Prepares the exchanges of clients. `loss` is the share of transmissions that are lost.
+    /// Prepares a replay from the exchanges of clients. `loss` is the share of lost transmissions.
     pub fn new(traffic: &Traffic, fates: &Fates, loss: f64) -> Self {
+        // Fates are in the order of departure, so the first answered copy of an exchange comes first.
         let mut first_rtt: BTreeMap<u32, f64> = BTreeMap::new();
         for it in &fates.all {
             if let Fate::Answered(rtt, _) = it.fate {
@@ -74,6 +76,7 @@ impl Replay {
         }
         let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, it)| it.is_confirmable);
         let mut of_life: BTreeMap<(u32, u32), Vec<(u32, &CapturedExchange)>> = BTreeMap::new();
+        // Notifications and separate responses follow the mechanism of the server, which is not replayed.
         let of_clients = own().filter(|(_, it)| it.from == super::exchanges::From::Client);
         for (number, exchange) in of_clients.take(MOST) {
             of_life.entry((exchange.client, exchange.life)).or_default().push((number, exchange));
@@ -82,6 +85,7 @@ impl Replay {
             let mut before = None;
             let step = |(number, exchange): &(u32, &CapturedExchange)| {
                 let began = exchange.began_at();
+                // Exchanges that overlap have no pause: the difference of times does not fall below 0.
                 let pause = before.map_or(Span::ZERO, |before| began - before);
                 let last = exchange.copies.last().map_or(began, |copy| copy.at);
                 before = Some(exchange.ended_at().unwrap_or(last));
@@ -98,19 +102,26 @@ impl Replay {
         };
         let workload = ObservedWorkload::of(traffic);
         let most = workload.as_ref().map_or(0, |workload| workload.retransmissions);
-        let told = workload.and_then(|workload| workload.max_retransmit);
+        let measured = workload.and_then(|workload| workload.max_retransmit);
         Self {
             lives: of_life.values().map(life).collect(),
             loss: loss.clamp(0.0, 1.0),
             // If no exchange was given up, it is MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
-            max_retransmit: told.unwrap_or(most.clamp(4, 100)),
+            max_retransmit: measured.unwrap_or(most.clamp(4, 100)),
+            // A constant seed, so that a second call prints the same table.
             luck: Luck::new(0).stream("advice"),
         }
     }
 
-    /// Replays every mechanism that is known.
-    pub fn all(&self) -> Vec<Replayed> {
-        naming::mechanisms().entries().map(|entry| self.one(entry.name, &entry.mechanism)).collect()
+    /// Replays every known mechanism. If `own`, the mechanism nearest to the clients, explains their timeouts and is
+    /// not a known one, it is replayed, too.
+    pub fn all(&self, own: Option<&Nearest>) -> Vec<Replayed> {
+        let known = naming::mechanisms();
+        let own = own.filter(|own| own.is_near() && known.find(&own.mechanism).is_none());
+        let own =
+            own.and_then(|own| Some((own.mechanism.as_str(), naming::parse_mechanism(&own.mechanism).ok()?)));
+        let entries = known.entries().map(|entry| (entry.name, entry.mechanism));
+        entries.chain(own).map(|(name, mechanism)| self.one(name, &mechanism)).collect()
     }
 
     /// Replays one mechanism.
@@ -120,13 +131,14 @@ impl Replay {
             exchanges: 0,
             first_timeout_s: 0.0,
             retransmissions: 0,
-            needless: 0,
+            spurious: 0,
             given_up: 0,
             mean_s: 0.0,
             p95_s: 0.0,
         };
         let (mut times, mut firsts) = (Vec::new(), Vec::new());
         for (life, steps) in (0u64..).zip(&self.lives) {
+            // A client that restarts forgets its estimates.
             let mut state = mechanism.state();
             let mut now = Span::ZERO;
             for (number, step) in (0u64..).zip(steps) {
@@ -165,6 +177,7 @@ impl Replay {
             draw: self.luck.draw(client, number, u64::from(transmission)),
             outstanding: 1,
         };
+        // Losses have keys above 1000, apart from the draws of the timeouts.
         let is_lost = |copy: u8| self.luck.unit(client, number, 1_000 + u64::from(copy)) < self.loss;
         let (mut exchange, first_timeout) = mechanism.on_start(state, cue(began, 0));
         let mut departures = vec![began];
@@ -173,19 +186,23 @@ impl Replay {
         let mut answer: Option<(u8, Span)> = (!is_lost(0)).then(|| (0, began + rtt));
         loop {
             if let Some((copy, at)) = answer.filter(|(_, at)| *at <= deadline) {
+                // At most 100 retransmissions are made, so no number overflows.
                 let retransmits = (departures.len() - 1) as u8;
                 let since =
                     |departure: Span| Duration::from_micros((at.as_nanos() - departure.as_nanos()) / 1_000);
                 let is_marked = mechanism.limits(state).marking != Marking::None;
                 let departure = departures[usize::from(copy)];
+                // Without marks a client cannot know which copy was answered (RFC 6298 §3), so the sample does not say it.
                 let sample = Sample {
                     since_first: since(began),
                     since_last: since(departures[usize::from(retransmits)]),
                     retransmits,
                     answered: is_marked.then(|| Answer { ordinal: copy, since: since(departure) }),
                 };
+                // Copies have ordinals of at most 100, so 200 is a draw of its own.
                 mechanism.on_end(state, exchange, Outcome::Acked(sample), cue(at, 200));
-                result.needless += u64::from(retransmits - copy);
+                // The answer to this copy was on its way when the later ones left.
+                result.spurious += u64::from(retransmits - copy);
                 let time = Span::from_nanos(at.as_nanos() - began.as_nanos());
                 return ExchangeCourse { time, first_timeout, is_answered: true };
             }
@@ -199,6 +216,7 @@ impl Replay {
             let timeout = mechanism.on_retransmit(state, &mut exchange, cue(deadline, copy));
             result.retransmissions += 1;
             departures.push(deadline);
+            // All copies have the same round-trip time, so the first that is not lost has the first answer.
             if answer.is_none() && !is_lost(copy) {
                 answer = Some((copy, deadline + rtt));
             }
@@ -207,7 +225,7 @@ impl Replay {
     }
 }
 
-/// The course of an exchange.
+/// The duration and the first timeout of a replayed exchange, and whether it was answered.
 struct ExchangeCourse {
     time: Span,
     first_timeout: Duration,
@@ -239,25 +257,25 @@ mod tests {
 
     #[test]
     fn without_losses_an_exchange_takes_its_round_trip() {
-        for result in replay(300, 0.0).all() {
+        for result in replay(300, 0.0).all(None) {
             assert!((result.mean_s - 0.3).abs() < 1e-9 && result.given_up == 0, "{result:?}");
         }
-        let default = &replay(300, 0.0).all()[0];
-        assert_eq!((default.retransmissions, default.needless, default.exchanges), (0, 0, 100));
+        let default = &replay(300, 0.0).all(None)[0];
+        assert_eq!((default.retransmissions, default.spurious, default.exchanges), (0, 0, 100));
     }
 
     #[test]
-    fn a_round_trip_longer_than_the_timeout_makes_needless_copies() {
-        let results = replay(5_000, 0.0).all();
+    fn a_round_trip_longer_than_the_timeout_makes_spurious_copies() {
+        let results = replay(5_000, 0.0).all(None);
         let of = |name: &str| results.iter().find(|result| result.mechanism == name).unwrap();
         // 2 to 3 s, and then twice that: one copy before the answer always, a second from 6 s on never.
-        assert_eq!((of("default").retransmissions, of("default").needless), (100, 100));
-        assert!(of("cocoa").needless < 50, "{:?}", of("cocoa"));
+        assert_eq!((of("default").retransmissions, of("default").spurious), (100, 100));
+        assert!(of("cocoa").spurious < 50, "{:?}", of("cocoa"));
     }
 
     #[test]
     fn all_mechanisms_meet_the_same_luck_and_total_loss_ends() {
-        let results = replay(100, 0.3).all();
+        let results = replay(100, 0.3).all(None);
         assert!(results.iter().all(|result| result.given_up == results[0].given_up));
         let lost = replay(100, 1.0).one("default", &"default".parse().unwrap());
         assert_eq!((lost.given_up, lost.retransmissions), (100, 400));

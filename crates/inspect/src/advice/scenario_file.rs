@@ -1,4 +1,4 @@
-//! The scenario file of clients and a path.
+//! The scenario file with the clients of a capture and a fitted path.
 
 use std::fmt::Write;
 
@@ -7,25 +7,25 @@ use coapace_scenario::{Scenario, ScenarioError};
 use super::link::EstimatedLink;
 use super::workload::ObservedWorkload;
 
-/// A scenario file that is written from a capture.
+/// A scenario file made from a capture.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile<'a> {
-    /// The clients.
+    /// The clients and requests of the capture, which the scenario repeats.
     pub workload: &'a ObservedWorkload,
-    /// The name of the capture, for the title and the source.
+    /// The name of the capture, used in the title and the source.
     pub capture: &'a str,
-    /// Settings that replace the capture's numbers: keys of scenarios and their values.
+    /// Keys of scenarios with values that replace the capture's numbers.
     pub settings: &'a [(String, String)],
 }
 
-/// The name of the file in errors.
+/// The name of the scenario file in errors.
 const NAME: &str = "the fitted scenario";
 
 impl ScenarioFile<'_> {
     /// Returns the scenario with this path.
     ///
     /// # Errors
-    /// Returns the error of a setting.
+    /// Returns the error of an invalid setting.
     pub fn scenario(&self, link: &EstimatedLink) -> Result<Scenario, ScenarioError> {
         Scenario::parse("advised", NAME, &self.plain(link, &[]), self.settings)
     }
@@ -33,12 +33,14 @@ impl ScenarioFile<'_> {
     /// Returns the text of the file with this path. `remarks` become comments.
     ///
     /// # Errors
-    /// Returns the error of a setting.
+    /// Returns the error of an invalid setting.
     pub fn text(&self, link: &EstimatedLink, remarks: &[String]) -> Result<String, ScenarioError> {
+        // A wrong setting fails here with its own message. Below both of its forms would fail.
         self.scenario(link)?;
         let mut text = self.plain(link, remarks);
         for (key, value) in self.settings {
             let raw = with_setting(&text, key, value);
+            // The value may be a number, a list or a text. Only the schema knows, so both forms are tried.
             let quoted = with_setting(&text, key, &format!("{value:?}"));
             text = if Scenario::parse("advised", NAME, &raw, &[]).is_ok() { raw } else { quoted };
         }
@@ -68,17 +70,20 @@ impl ScenarioFile<'_> {
         }
         if let Some(retransmissions) = self.workload.max_retransmit {
             write(format_args!("max_retransmit = {}", retransmissions.min(100)));
+        // No exchange was given up, so only a lower bound is known. Clients of the scenario should not give up either.
         } else if retransmissions > 4 {
             write(format_args!("max_retransmit = {}", retransmissions.clamp(20, 100)));
         }
         if self.workload.is_impatient() {
             write(format_args!("patience = \"published\""));
         }
+        // Only the length of the path matters.
         write(format_args!("uri_path = \"{}\"", "x".repeat(path)));
         if self.workload.spread_s > 0.0 {
             write(format_args!("start_spread = {}", time(self.workload.spread_s)));
         }
         write(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", servers.clamp(1, 10_000)));
+        // Clients that restart after some exchanges lose their state, which is the workload "random".
         let kind = if self.workload.batch.is_some() { "random" } else { "continuous" };
         let exchanges = exchanges.clamp(1, 1_000_000);
         write(format_args!("\n[workload]\nkind = \"{kind}\"\nexchanges = {exchanges}"));
@@ -105,6 +110,7 @@ impl ScenarioFile<'_> {
             if let Some(bytes) = link.buffer_bytes.map(|bytes| bytes.max(f64::from(longest))) {
                 write(format_args!("buffer_bytes = {bytes:.0}"));
             }
+            // A capture shows round trips only, so each way gets half.
             write(format_args!("delay = {}", time(link.delay_s / 2.0)));
             if link.jitter_s > 0.0 {
                 write(format_args!("jitter = [\"0 us\", {}]", time(link.jitter_s / 2.0)));
@@ -114,7 +120,7 @@ impl ScenarioFile<'_> {
         text
     }
 
-    /// Returns the lengths of a Uri-Path and of a payload that make packets as long as in the capture.
+    /// Returns the lengths in bytes of a Uri-Path and of a payload that make packets as long as in the capture.
     fn sizes(&self) -> (usize, u32) {
         let [request, response] = self.workload.packet_bytes;
         // IP, UDP and the CoAP header.
@@ -128,8 +134,8 @@ impl ScenarioFile<'_> {
     }
 }
 
-/// Returns the text of a file with one key of one table changed or added. The key of a hop has the hop's name before its last
-/// part, which tables of the same hops share here.
+/// Returns the text of a scenario file in which `key` has the value `value`; the key is added if it is missing. In the
+/// key of a hop, such as `network.up.path.rate`, `path` is the name of the hop, and its table is `[[network.up]]`.
 fn with_setting(text: &str, key: &str, value: &str) -> String {
     let (table, key) = key.rsplit_once('.').unwrap_or(("", key));
     let hops = table.strip_suffix(".path").unwrap_or(table);
@@ -138,6 +144,7 @@ fn with_setting(text: &str, key: &str, value: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let Some(start) = lines.iter().position(|line| headers.contains(line)) else {
         if table.is_empty() {
+            // A key without a table has to come before all tables.
             lines.insert(0, format!("{key} = {value}"));
         } else {
             lines.push(format!("\n[{table}]\n{key} = {value}"));
@@ -159,8 +166,9 @@ fn time(seconds: f64) -> String {
     format!("\"{:.0} us\"", (seconds * 1e6).clamp(0.0, 86_400e6))
 }
 
-/// Returns text of at most `bytes` bytes in quotes, in one line.
+/// Returns text in quotes, on one line, shortened to at most `bytes` bytes.
 fn shortened(text: &str, bytes: usize) -> String {
+    // TOML would need escapes for these characters. Whole characters are removed, so that none is cut.
     let mut line: String =
         text.chars().map(|it| if it.is_control() || it == '"' || it == '\\' { ' ' } else { it }).collect();
     while line.len() > bytes {
@@ -212,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_a_scenario_with_these_numbers() {
+    fn the_scenario_of_advise_has_the_fitted_numbers() {
         let workload = workload();
         let file = ScenarioFile { workload: &workload, capture: "a \"capture\"\n.pcap", settings: &[] };
         for burst in [None, Some(3.0), Some(150.0)] {
@@ -228,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_part_of_the_file() {
+    fn the_scenario_of_advise_contains_the_settings() {
         let workload = workload();
         let set = [
             ("workload.kind", "random"),
@@ -250,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_behaviour_of_clients_is_in_the_scenario_file() {
+    fn the_scenario_of_advise_has_the_behaviour_of_the_clients() {
         let seen = ObservedWorkload {
             batch: Some([1, 8]),
             max_retransmit: Some(2),
@@ -265,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn any_packet_size_makes_a_file() {
+    fn any_packet_size_makes_a_valid_scenario_of_advise() {
         for bytes in [0, 1, 33, 40, 47, 48, 300, 2_000, 70_000] {
             let workload = ObservedWorkload { packet_bytes: [bytes, bytes], is_ipv4: false, ..workload() };
             let file = ScenarioFile { workload: &workload, capture: "x", settings: &[] };

@@ -1,4 +1,4 @@
-//! Datagrams that a capture shows twice, because it was taken on two interfaces, on both sides of a bridge or in the air.
+//! Datagrams that a capture contains twice, because it was taken on two interfaces, on both sides of a bridge or over the air.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,24 +8,25 @@ use coapace_sim::{Span, Time};
 
 use super::datagram::CapturedDatagram;
 
-/// Equal datagrams that are this close are one: no timer of CoAP fires so soon.
+/// Equal datagrams at most this far apart count as one: no timer of CoAP fires so soon.
 const AT_ONCE: Span = Span::from_nanos(1_000_000);
 
-/// Equal datagrams with one identification of IPv4 that are this close are one. The field tells packets apart (RFC 6864 §4.1).
+/// Equal datagrams with the same IPv4 Identification count as one if they are at most this far apart. The field
+/// distinguishes packets (RFC 6864 §4.1).
 const SOON: Span = Span::from_secs(1);
 
-/// The most datagrams that are remembered.
+/// The most datagrams that are stored.
 const MOST: usize = 1 << 16;
 
-/// The most senders whose identifications are looked at.
+/// The most senders whose IPv4 Identifications are tracked.
 const MOST_SENDERS: usize = 100_000;
 
-/// The datagrams of the last second.
+/// The datagrams of the last second of a capture.
 #[derive(Debug, Default)]
 pub(super) struct Sightings {
-    /// The time and the identification of each, by a hash of ends and content.
+    /// The time and the Identification of each datagram, by a hash of addresses and content.
     seen: HashMap<u64, (Time, u16)>,
-    /// In the order of the file.
+    /// The datagrams in the sequence of the file.
     order: VecDeque<(Time, u64)>,
     senders: HashMap<IpAddr, Sender>,
 }
@@ -35,17 +36,19 @@ pub(super) struct Sightings {
 struct Sender {
     content: u64,
     identification: u16,
-    /// Whether two different datagrams in a row had one identification, so that it identifies nothing.
+    /// Whether two different consecutive datagrams had the same Identification, so that it identifies nothing.
     is_constant: bool,
 }
 
 impl Sightings {
-    /// Sees a datagram. Returns whether the capture has shown it before, so that it does not count as another transmission.
+    /// Records a datagram. Returns whether the capture has contained it before, so that it is not another transmission.
     pub(super) fn is_again(&mut self, at: Time, datagram: &CapturedDatagram<'_>) -> bool {
         let mut hasher = DefaultHasher::new();
+        // A radio datagram is seen at its departure and at its arrival. These have different points, and both count.
         (datagram.from, datagram.to, datagram.point as u8, datagram.ip_bytes).hash(&mut hasher);
         datagram.payload.hash(&mut hasher);
         let content = hasher.finish();
+        // This comes before the early return, because it learns from every datagram.
         let tells = self.tells(datagram, content);
         self.forget(at);
         if let Some(&(before, identification)) = self.seen.get(&content) {
@@ -60,21 +63,23 @@ impl Sightings {
         false
     }
 
-    /// Returns whether the identification of a datagram tells it apart from others of its sender.
+    /// Returns whether the Identification of a datagram distinguishes it from other datagrams of the same sender.
     fn tells(&mut self, datagram: &CapturedDatagram<'_>, content: u64) -> bool {
         let (from, identification) = (datagram.from.ip(), datagram.identification);
         if let Some(sender) = self.senders.get_mut(&from) {
             sender.is_constant |= sender.content != content && sender.identification == identification;
             (sender.content, sender.identification) = (content, identification);
+            // IPv6 has no identification, and an IPv4 packet that is never fragmented may have 0 (RFC 6864 §4.1).
             return !sender.is_constant && identification != 0;
         }
+        // Nothing is known about the first datagram of a sender, so its identification does not count yet.
         if self.senders.len() < MOST_SENDERS {
             self.senders.insert(from, Sender { content, identification, is_constant: false });
         }
         false
     }
 
-    /// Forgets datagrams that are too old to be seen again, and the oldest if there are too many.
+    /// Drops datagrams that are too old to be repeated, and the oldest if there are too many.
     fn forget(&mut self, now: Time) {
         while let Some(&(at, content)) = self.order.front() {
             if apart(now, at) <= SOON && self.order.len() < MOST {
@@ -89,7 +94,8 @@ impl Sightings {
     }
 }
 
-/// Returns the time between two moments in either order: packets of several interfaces may be out of order.
+/// Returns the time between two moments, of which either may be the earlier: packets of several interfaces may be out
+/// of sequence.
 fn apart(one: Time, other: Time) -> Span {
     (one - other).max(other - one)
 }
@@ -100,7 +106,7 @@ mod tests {
     use super::super::lowpan::Lowpan;
     use super::*;
 
-    /// Sees datagrams: microseconds, identification, content. Returns which of them were seen before.
+    /// Records datagrams: microseconds, identification, content. Returns which of them were repeated.
     fn seen(datagrams: &[(u64, u16, &[u8])]) -> Vec<bool> {
         let mut sightings = Sightings::default();
         let again = datagrams.iter().map(|&(us, identification, content)| {
@@ -113,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_after_microseconds_or_with_its_identification_is_one_datagram() {
+    fn a_packet_captured_twice_within_microseconds_counts_as_one_datagram() {
         assert_eq!(seen(&[(100, 0, b"a"), (145, 0, b"a"), (90, 0, b"a")]), [false, true, true]);
         assert_eq!(
             seen(&[(0, 0, b"a"), (10, 0, b"b"), (45, 0, b"a"), (50, 0, b"b")]),
@@ -125,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_numbers_all_packets_alike_makes_copies_of_its_own() {
+    fn equal_ip_identifications_of_all_packets_do_not_hide_retransmissions() {
         let constant = [(0, 7, &b"a"[..]), (10, 7, b"b"), (20, 7, b"a"), (400_000, 7, b"b")];
         assert_eq!(seen(&constant), [false, false, true, false]);
         assert_eq!(seen(&[(0, 0, b"a"), (400_000, 0, b"a")]), [false, false], "no identification at all");

@@ -1,4 +1,4 @@
-//! The traffic of a simulated run, seen by its clients.
+//! The traffic of a simulated run, captured at its clients.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -11,13 +11,13 @@ use super::capture::{Ending, Point};
 use super::datagram::CapturedDatagram;
 use super::traffic::{COAP_PORT, Reading, Traffic, TrafficCollector};
 
-/// A tap that collects what clients send and what reaches them, like a capture beside them.
+/// A tap that collects what clients send and receive, like a capture beside them.
 #[derive(Debug)]
 struct SimulatedCapture {
     observer: TrafficCollector,
 }
 
-/// Runs a scenario and returns the traffic that a capture beside the clients would show.
+/// Runs a scenario and returns the traffic that a capture beside the clients would contain.
 pub fn traffic(scenario: &Scenario, contender: &Contender, seed: u64) -> Traffic {
     let tap = SimulatedCapture { observer: TrafficCollector::new(Reading::default()) };
     let (_, tap) = run_tapped(scenario, contender, seed, Observe::Totals, tap);
@@ -31,6 +31,7 @@ impl Tap for SimulatedCapture {
         }
         // The class of a request is 0, and its code is not.
         let is_request = record.bytes.get(1).is_some_and(|&code| code != 0 && code < 32);
+        // Beside a client, requests are seen at their departure and answers at their arrival.
         let (from, to) = match (record.event, is_request) {
             (Event::Sent, true) => (address(record.from, 40_000), address(record.to, COAP_PORT)),
             (Event::Delivered, false) => (address(record.from, COAP_PORT), address(record.to, 40_000)),
@@ -50,13 +51,13 @@ impl Tap for SimulatedCapture {
     }
 }
 
-/// Returns an address of a node. It only has to tell nodes apart.
+/// Returns an address made from the number of a node. It only has to be unique.
 fn address(node: NodeId, port: u16) -> SocketAddr {
     (Ipv4Addr::from(0x0a00_0000 | node.0 & 0x00ff_ffff), port).into()
 }
 
 impl TrafficCollector {
-    /// Notes a moment of the capture.
+    /// Extends the span of the traffic to this time.
     fn at(&mut self, at: Time) {
         self.span = Some((self.span.map_or(at, |(first, _)| first), at));
     }

@@ -1,6 +1,6 @@
-//! Intervals of shares and rank correlation.
+//! Confidence intervals of shares, and rank correlation.
 
-/// Returns the 95 % interval of a share if `count` of `of` cases were observed to have it (Wilson 1927).
+/// Returns the 95 % interval of a share if it was observed in `count` of `of` cases (Wilson 1927).
 pub fn wilson(count: f64, of: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
     if of <= 0.0 {
@@ -10,11 +10,13 @@ pub fn wilson(count: f64, of: f64) -> (f64, f64) {
     let centre = share + Z * Z / (2.0 * of);
     let half = Z * (share * (1.0 - share) / of + Z * Z / (4.0 * of * of)).sqrt();
     let scale = 1.0 + Z * Z / of;
+    // Rounding may put an end beyond 0 or 1.
     (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
 }
 
-/// Returns Kendall's τ-b of two series (Kendall 1945): 1 if both have the same order, −1 if one is the reverse of the other. Two
-/// numbers of one series that differ by less than the share `tie` of the larger one count as tied. `None` if all are tied.
+/// Returns Kendall's τ-b of two series (Kendall 1945): 1 if both are ranked equally, −1 if one is the reverse of the
+/// other. Two numbers of one series are tied if they differ by at most the share `tie` of the larger one. Returns
+/// `None` if all numbers of a series are tied.
 ///
 /// # Panics
 /// Panics if one series is shorter than the other.
@@ -42,14 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_that_of_wilson() {
+    fn the_interval_of_a_share_is_wilsons() {
         let (low, high) = wilson(10.0, 100.0);
         assert!((low - 0.0552).abs() < 1e-3 && (high - 0.1744).abs() < 1e-3, "{low} {high}");
         assert_eq!(wilson(0.0, 0.0), (0.0, 1.0));
     }
 
     #[test]
-    fn tau_is_one_for_one_order_and_ties_count_for_nothing() {
+    fn kendalls_tau_is_one_for_equal_rankings_and_ignores_ties() {
         assert_eq!(kendall_tau_b(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0], 0.0), Some(1.0));
         assert_eq!(kendall_tau_b(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0], 0.0), Some(-1.0));
         assert_eq!(kendall_tau_b(&[1.0, 1.01], &[2.0, 3.0], 0.02), None);

@@ -1,4 +1,4 @@
-//! The timeouts of the clients of a capture, and the mechanism that they are closest to.
+//! The timeouts of the clients in a capture, and the nearest mechanism.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use super::exchanges::CapturedExchange;
 use super::traffic::Traffic;
 use crate::nearest::{MeasuredExchange, Nearest, nearest};
 
-/// Timeouts that clients used, as the time from a copy to the next shows them.
+/// The timeouts that clients used, measured as the time from a copy to the next.
 #[derive(Clone, Debug, Serialize)]
 pub struct UsedTimeouts {
     /// The number of exchanges with a retransmission.
     pub count: usize,
     /// The shortest time from the first copy to the second, in seconds.
     pub first_min_s: f64,
-    /// The median of that time, in seconds.
+    /// The median time from the first copy to the second, in seconds.
     pub first_p50_s: f64,
-    /// The longest such time, in seconds.
+    /// The longest time from the first copy to the second, in seconds.
     pub first_max_s: f64,
-    /// The median ratio of one time to the time before; `None` without a second retransmission.
+    /// The median ratio of an interval between copies to the interval before; `None` without a second retransmission.
     pub growth: Option<f64>,
     /// The most retransmissions of an exchange.
     pub retransmissions: usize,
-    /// The nearest mechanism; `None` if no known one marks its copies as these clients do.
+    /// The nearest mechanism; `None` if no known one marks its copies like these clients.
     pub nearest: Option<Nearest>,
 }
 
-/// The exchanges that are looked at to find the nearest mechanism.
+/// The most exchanges that are used to find the nearest mechanism.
 const ENOUGH: usize = 20_000;
 
 impl UsedTimeouts {
-    /// Measures the timeouts; `None` without a retransmission.
+    /// Measures the timeouts; `None` if there was no retransmission.
     pub fn of(traffic: &Traffic) -> Option<Self> {
         let all = || traffic.of_clients().filter(|it| it.is_confirmable && it.copies.len() > 1);
         let waits = |it: &CapturedExchange| -> Vec<f64> {
@@ -48,9 +48,11 @@ impl UsedTimeouts {
         let firsts = sorted(&mut all().filter_map(|it| waits(it).first().copied()));
         let ratios = sorted(&mut all().flat_map(|it| {
             let waits = waits(it);
+            // A capture with a coarse clock may give two copies one time.
             waits.windows(2).map(|pair| pair[1] / pair[0].max(1e-9)).collect::<Vec<_>>()
         }));
         let first_min_s = *firsts.first()?;
+        // A mechanism may mark retransmissions only, so the first marked message decides.
         let marking = all().map(CapturedExchange::marking).find(|&marking| marking != Marking::None);
         Some(Self {
             count: firsts.len(),
@@ -59,12 +61,13 @@ impl UsedTimeouts {
             first_max_s: *firsts.last()?,
             growth: quantile(&ratios, 0.5),
             retransmissions: all().map(|it| it.copies.len() - 1).max().unwrap_or(0),
+            // A client that restarts begins without estimates, so each life is followed from its start.
             nearest: nearest(&lives(traffic), marking.unwrap_or_default()),
         })
     }
 }
 
-/// Returns the exchanges of each life of each client.
+/// Returns the exchanges of each life of each client: a client that restarts begins another life.
 fn lives(traffic: &Traffic) -> Vec<Vec<MeasuredExchange>> {
     let mut lives: BTreeMap<(u32, u32), Vec<&CapturedExchange>> = BTreeMap::new();
     for exchange in traffic.of_clients().filter(|it| it.is_confirmable).take(ENOUGH) {
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_of_rfc_7252_is_recognised() {
+    fn advise_recognises_the_timer_of_rfc_7252() {
         let plain = timeouts("default");
         let nearest = plain.nearest.as_ref().unwrap();
         assert_eq!(nearest.mechanism, "default");
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn adaptive_mechanisms_are_recognised() {
+    fn advise_recognises_adaptive_mechanisms() {
         for name in ["cocoa", "fasor", "linux-rto"] {
             assert_eq!(timeouts(name).nearest.unwrap().mechanism, name);
         }

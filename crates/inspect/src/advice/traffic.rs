@@ -1,4 +1,4 @@
-//! The CoAP traffic of a capture: its pairs of peers and their exchanges.
+//! The CoAP traffic of a capture: its client–server pairs and their exchanges.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -27,53 +27,54 @@ pub const COAP_PORT: u16 = 5683;
 /// The port of CoAP over DTLS (RFC 7252 §12.7).
 const COAPS_PORT: u16 = 5684;
 
-/// The most pairs of peers that are kept.
+/// The most client–server pairs that are stored.
 const MOST_PAIRS: usize = 100_000;
 
-/// The end of the path where a capture was taken.
+/// Where on the path a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CaptureEnd {
-    /// Beside the clients: all their copies are there, and the answers that reached them.
+    /// Beside the clients: it has all their copies, and the answers that reached them.
     Client,
-    /// Beside the server: the copies that reached it are there, and all its answers.
+    /// Beside the server: it has the copies that reached the server, and all its answers.
     Server,
-    /// Between both: copies and answers may be lost before and behind it.
+    /// Between clients and server: copies and answers may be lost on either side of the capture point.
     Middle,
 }
 
-/// The way in which a capture is read.
+/// Options for reading a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// Further ports of servers, beside 5683.
+    /// Ports of servers in addition to 5683.
     pub ports: Vec<u16>,
-    /// The side where the capture was taken, if it is known. It selects the side that is looked at in a simulated capture.
+    /// Where the capture was taken, if known. From a simulated capture, which has every packet at several points, it
+    /// selects the packets that a capture taken there would have.
     pub side: Option<CaptureEnd>,
 }
 
-/// The traffic that was read from a capture.
+/// The CoAP traffic read from a capture.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Pairs of peers. Exchanges have their numbers.
+    /// Client–server pairs; exchanges refer to them by number.
     pub pairs: Vec<Pair>,
-    /// Exchanges in the order of their first copies.
+    /// Exchanges, sorted by their first copies.
     pub exchanges: Vec<CapturedExchange>,
-    /// The clients, and their new starts.
+    /// The number of clients, and their restarts.
     pub starts: Starts,
-    /// The packets.
+    /// The numbers of packets.
     pub counts: Counts,
-    /// The times of the first and the last packet, without the steps of the clock.
+    /// The times of the first and last packet, with the steps of the clock removed; `None` without a packet.
     pub span: Option<(Time, Time)>,
-    /// The steps of the clock. No time includes them.
+    /// The steps of the clock, which are removed from all times.
     pub steps: Vec<ClockStep>,
-    /// The end of the file.
+    /// How the file ends.
     pub ending: Ending,
     /// Whether a simulation wrote the capture.
     pub is_simulated: bool,
 }
 
-/// Reads a capture. `tshark` gives the packets that this crate cannot read; it must have been started on the same file. `progress`
-/// is called after each packet and may stop the reading.
+/// Reads a capture. `tshark` supplies the packets that this crate cannot read; it must have been started on the same file.
+/// `progress` is called after each packet and may stop the reading.
 ///
 /// # Errors
 /// Returns a [`CaptureError`] if the file is not a capture.
@@ -85,13 +86,19 @@ pub fn read(
 ) -> Result<Traffic, CaptureError> {
     let mut observer = TrafficCollector { tshark, ..TrafficCollector::new(reading.clone()) };
     let ending = capture::read(reader, &mut |packet| {
-        observer.packet(packet);
+        match packet {
+            Ok(packet) => observer.packet(packet),
+            Err(skipped) => {
+                observer.counts.packets += 1;
+                observer.skip(skipped);
+            }
+        }
         progress()
     })?;
     Ok(observer.finish(ending))
 }
 
-/// Collects the traffic of packets that are seen one after the other.
+/// Collects the traffic of packets, which are added one after the other.
 #[derive(Debug)]
 pub struct TrafficCollector {
     reading: Reading,
@@ -101,6 +108,8 @@ pub struct TrafficCollector {
     clock: CaptureClock,
     numbers: HashMap<(SocketAddr, SocketAddr), u32>,
     pairs: Vec<Pair>,
+    /// The number of messages of each pair.
+    messages: Vec<u64>,
     exchanges: Exchanges,
     counts: Counts,
     pub(super) span: Option<(Time, Time)>,
@@ -108,7 +117,7 @@ pub struct TrafficCollector {
 }
 
 impl TrafficCollector {
-    /// Makes an observer that has seen nothing.
+    /// Makes a collector without packets.
     pub fn new(reading: Reading) -> Self {
         Self {
             reading,
@@ -118,6 +127,7 @@ impl TrafficCollector {
             clock: CaptureClock::default(),
             numbers: HashMap::new(),
             pairs: Vec::new(),
+            messages: Vec::new(),
             exchanges: Exchanges::default(),
             counts: Counts::default(),
             span: None,
@@ -125,32 +135,41 @@ impl TrafficCollector {
         }
     }
 
-    /// Sees a packet of a capture.
+    /// Adds a packet of a capture.
     pub fn packet(&mut self, packet: &CapturedPacket<'_>) {
         self.counts.packets += 1;
         self.is_simulated |= packet.point != Point::Interface;
         let (first, last) = self.span.unwrap_or((packet.at, packet.at));
         self.span = Some((first.min(packet.at), last.max(packet.at)));
+        // The clock of a simulation does not step.
         if packet.point == Point::Interface {
             self.exchanges.era = self.clock.tick(packet.at);
             self.exchanges.went_back = self.clock.went_back();
         }
+        // A lost packet was already seen at its sender.
         if packet.point == Point::Loss {
             return;
         }
         match datagram(packet.link, packet.bytes, packet.is_whole, &mut self.lowpan) {
             Ok(mut datagram) => {
+                // A radio frame keeps the point that `lowpan` has found.
                 if packet.point != Point::Interface {
                     datagram.point = packet.point;
                 }
                 self.sighted(packet, &datagram);
             }
             Err(Skipped::Link(_) | Skipped::Tunnel) if self.is_read_by_tshark(packet) => {}
-            Err(skipped) => *self.counts.skipped.entry(skipped).or_default() += 1,
+            Err(skipped) => self.skip(skipped),
         }
     }
 
-    /// Sees the datagram of a packet, unless the capture shows it a second time. A simulation writes each one once.
+    /// Counts a packet that is not read, by the reason.
+    fn skip(&mut self, skipped: Skipped) {
+        *self.counts.skipped.entry(skipped).or_default() += 1;
+    }
+
+    /// Adds the datagram of a packet, or counts it if it is repeated in the capture. Datagrams of a simulation are
+    /// always added, because it writes each one once.
     fn sighted(&mut self, packet: &CapturedPacket<'_>, datagram: &CapturedDatagram<'_>) {
         if packet.point == Point::Interface && self.sightings.is_again(packet.at, datagram) {
             self.counts.again += 1;
@@ -159,7 +178,7 @@ impl TrafficCollector {
         }
     }
 
-    /// Sees the datagram that tshark finds in a packet. Returns whether there is one.
+    /// Adds the datagram that tshark finds in a packet. Returns whether there is one.
     fn is_read_by_tshark(&mut self, packet: &CapturedPacket<'_>) -> bool {
         let found = self.tshark.as_mut().and_then(|tshark| tshark.packet(packet.number));
         let Some(found) = found else { return false };
@@ -168,16 +187,18 @@ impl TrafficCollector {
         true
     }
 
-    /// Sees a datagram.
+    /// Adds a datagram captured at the time `at`. If it has no CoAP message, it is only counted.
     pub fn datagram(&mut self, at: Time, datagram: &CapturedDatagram<'_>) {
         let ports = [datagram.from.port(), datagram.to.port()];
         let is_named = |port: u16| port == COAP_PORT || self.reading.ports.contains(&port);
         let is_certain = ports.iter().any(|&port| is_named(port));
-        if looks_like_dtls(datagram.payload) && (!is_certain || datagram.payload[0] >> 6 != 1) {
+        // The first byte of such a record has other upper bits than CoAP's version 1, so no message is taken for one.
+        if looks_like_dtls(datagram.payload) {
             self.counts.dtls += 1;
             return;
         }
         let Some(seen) = SeenMessage::read(datagram.payload, datagram.is_whole) else {
+            // Only its port shows an encrypted record of DTLS 1.3, which begins differently (RFC 9147 §4).
             match (is_certain, ports.contains(&COAPS_PORT)) {
                 (true, _) => self.counts.malformed += 1,
                 (false, true) => self.counts.dtls += 1,
@@ -190,6 +211,7 @@ impl TrafficCollector {
             self.counts.others += 1;
             return;
         }
+        // Two servers that talk to each other may both have a known port.
         let by_port = match ports.map(is_named) {
             [false, true] => Some(From::Client),
             [true, false] => Some(From::Server),
@@ -214,6 +236,7 @@ impl TrafficCollector {
             None if self.numbers.contains_key(&(ends.1, ends.0)) => From::Server,
             None => by_code,
         };
+        // A simulation writes each packet at both ends. One end is chosen, as if somebody had captured there.
         if !self.is_seen_from_here(datagram.point, from) {
             return;
         }
@@ -228,17 +251,21 @@ impl TrafficCollector {
                 let number = self.pairs.len() as u32;
                 self.numbers.insert((client, server), number);
                 self.pairs.push(Pair { client, server, is_certain: by_port.is_some() });
+                self.messages.push(0);
                 number
             }
         };
         self.counts.messages += 1;
+        self.messages[number as usize] += 1;
         let met = self.exchanges.message(at, number, from, seen, datagram.ip_bytes, &mut self.counts);
+        // An answer that fits a message of the other end proves that the pair speaks CoAP.
         if met && let Some(pair) = self.pairs.get_mut(number as usize) {
             pair.is_certain = true;
         }
     }
 
-    /// Returns whether the side that is looked at sees the message.
+    /// Returns whether a capture taken on the selected side would have a message that `from` sent and that was seen at
+    /// `point`.
     fn is_seen_from_here(&self, point: Point, from: From) -> bool {
         let is_own = match self.reading.side {
             None | Some(CaptureEnd::Client | CaptureEnd::Middle) => from == From::Client,
@@ -252,12 +279,16 @@ impl TrafficCollector {
         }
     }
 
-    /// Returns the traffic.
+    /// Returns the collected traffic.
     pub fn finish(mut self, ending: Ending) -> Traffic {
         let (mut exchanges, clock) = self.exchanges.finish(self.clock, &mut self.counts);
         let pairs = &self.pairs;
+        // Without a known port and without an answer, it may be another protocol that looks like CoAP.
         exchanges.retain(|exchange| pairs[exchange.pair as usize].is_certain);
-        self.counts.others += self.pairs.iter().filter(|pair| !pair.is_certain).count() as u64;
+        let of_pairs = pairs.iter().zip(&self.messages);
+        let others: u64 = of_pairs.filter(|(pair, _)| !pair.is_certain).map(|(_, messages)| messages).sum();
+        self.counts.messages -= others;
+        self.counts.others += others;
         let starts = lives::tell_apart(&mut exchanges, pairs);
         Traffic {
             pairs: self.pairs,
@@ -273,16 +304,16 @@ impl TrafficCollector {
 }
 
 impl Traffic {
-    /// Returns the exchanges that clients began, and not servers with notifications or separate responses.
+    /// Returns the exchanges begun by clients, not the exchanges that servers begin with notifications or separate responses.
     pub fn of_clients(&self) -> impl Iterator<Item = &CapturedExchange> {
         self.exchanges.iter().filter(|exchange| exchange.from == From::Client)
     }
 
-    /// Returns the side where the capture was taken, as the traffic shows it; `None` if it shows nothing.
+    /// Returns where the capture was taken, as the traffic shows it; `None` if the traffic does not show it.
     ///
-    /// A client sends no copy once it has an answer, so copies behind an answer mean that the answer was lost behind the
-    /// capture. A server answers every copy, so copies without an answer mean that something was lost before the server's
-    /// answer reached the capture.
+    /// A client sends no copy once it has an answer, so copies after an answer mean that the answer was lost after the capture
+    /// point. A server answers every copy, so copies without an answer mean that something was lost before the server's answer
+    /// reached the capture.
     pub fn side(&self) -> Option<CaptureEnd> {
         let (mut copies, mut behind_answers, mut unanswered) = (0u64, 0u64, 0u64);
         for exchange in self.of_clients().filter(|exchange| exchange.copies.len() > 1) {
@@ -331,7 +362,7 @@ mod tests {
     const CONTENT: [u8; 4] = [0x60, 0x45, 0, 7];
 
     #[test]
-    fn requests_and_their_answers_are_exchanges() {
+    fn requests_and_their_answers_are_counted_as_exchanges() {
         let traffic = of(&Reading::default(), &[(0, CLIENT, SERVER, &GET), (9, SERVER, CLIENT, &CONTENT)]);
         assert_eq!((traffic.exchanges.len(), traffic.pairs.len()), (1, 1));
         assert_eq!(traffic.pairs[0].client.to_string(), CLIENT);
@@ -340,25 +371,27 @@ mod tests {
     }
 
     #[test]
-    fn traffic_at_other_ports_counts_if_both_ends_speak_coap() {
+    fn traffic_on_other_ports_counts_if_both_sides_speak_coap() {
         let other = "10.0.0.2:7000";
         let both = of(&Reading::default(), &[(0, CLIENT, other, &GET), (9, other, CLIENT, &CONTENT)]);
         assert_eq!((both.exchanges.len(), both.pairs[0].server.port()), (1, 7000));
         let one = of(&Reading::default(), &[(0, CLIENT, other, &GET)]);
         assert_eq!(one.exchanges.len(), 0);
+        let silent = of(&Reading::default(), &[(0, CLIENT, other, &GET), (9_000_000, CLIENT, other, &GET)]);
+        assert_eq!((silent.counts.messages, silent.counts.others), (0, 2), "each datagram counts once");
         let named = Reading { ports: vec![7000], side: None };
         assert_eq!(of(&named, &[(0, CLIENT, other, &GET)]).exchanges.len(), 1);
     }
 
     #[test]
-    fn dtls_is_counted_and_not_read() {
+    fn dtls_packets_of_a_capture_are_counted_and_not_read() {
         let hello = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
         let traffic =
             of(&Reading::default(), &[(0, CLIENT, "10.0.0.2:5684", &hello), (1, CLIENT, SERVER, &hello)]);
         assert_eq!((traffic.counts.dtls, traffic.counts.messages), (2, 0));
     }
 
-    /// A request with this Message ID and its answer after 50 ms: microseconds, ends, bytes.
+    /// Returns a request with this Message ID and its answer after 50 ms: microseconds, addresses, bytes.
     fn answered(us: u64, id: u8) -> [(u64, &'static str, &'static str, Vec<u8>); 2] {
         [
             (us, CLIENT, SERVER, vec![0x40, 1, 0, id, 0xb1, b'a']),
@@ -366,7 +399,7 @@ mod tests {
         ]
     }
 
-    /// Reads packets, and returns the traffic and the findings. No step of the clock makes them panic.
+    /// Reads packets, and returns the traffic and the findings. Steps of the clock must not cause a panic.
     fn found(packets: &[(u64, &'static str, &'static str, Vec<u8>)]) -> (Traffic, Findings) {
         let packets: Vec<_> =
             packets.iter().map(|(us, from, to, bytes)| (*us, *from, *to, &bytes[..])).collect();
@@ -376,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_shows_everything_twice_has_no_retransmissions() {
+    fn a_capture_with_every_packet_twice_has_no_retransmissions() {
         let once = (0..90).flat_map(|id| answered(1_000_000 * u64::from(id), id));
         let twice: Vec<_> =
             once.flat_map(|packet| [packet.clone(), (packet.0 + 45, packet.1, packet.2, packet.3)]).collect();
@@ -387,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_makes_no_negative_or_absurd_times() {
+    fn steps_of_the_capture_clock_do_not_cause_negative_or_absurd_times() {
         // It steps back by 5 s, forward by an hour, and by four years, each between a request and its answer.
         let mut packets = Vec::new();
         let mut clock_us = 1_600_000_000_000_000;
@@ -415,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_behind_a_step_back_is_left_out_and_a_retransmission_is_not() {
+    fn a_duplicate_after_a_backward_clock_step_is_ignored_and_a_retransmission_counts() {
         let ask = |us| answered(us, 7)[0].clone();
         let (traffic, findings) =
             found(&[ask(10_000_000), ask(12_000_000), answered(12_000_000, 7)[1].clone()]);
@@ -426,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_behind_answers_tell_the_side() {
+    fn copies_captured_after_answers_reveal_the_side_of_the_capture() {
         let copies = [(0, CLIENT, SERVER, &GET[..]), (2_000_000, CLIENT, SERVER, &GET)];
         let late = (2_000_900, SERVER, CLIENT, &CONTENT[..]);
         assert_eq!(of(&Reading::default(), &[copies[0], copies[1], late]).side(), Some(CaptureEnd::Client));
@@ -434,5 +467,15 @@ mod tests {
         let all = of(&Reading::default(), &[copies[0], early, copies[1], late]);
         assert_eq!(all.side(), Some(CaptureEnd::Server));
         assert_eq!(of(&Reading::default(), &[copies[0], early, copies[1]]).side(), Some(CaptureEnd::Middle));
+    }
+
+    #[test]
+    fn notifications_to_a_non_confirmable_request_are_not_doubled_answers() {
+        // Each has its own Observe option (6), the Message ID and the payload.
+        let notification = |n: u8| vec![0x51, 0x45, 1, n, 5, 0x61, n, 0xff, n];
+        let register = (0, CLIENT, SERVER, vec![0x51, 1, 0, 7, 5, 0x60]);
+        let notifications = (1..=250).map(|n| (1_000_000 * u64::from(n), SERVER, CLIENT, notification(n)));
+        let (traffic, findings) = found(&[register].into_iter().chain(notifications).collect::<Vec<_>>());
+        assert_eq!((traffic.exchanges[0].answers.len(), findings.duplicates), (1, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Tests that the findings of a simulated run's capture are true of the run.
+//! Tests that the findings about a simulated capture agree with the simulated run.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,8 @@ use super::fates::Fates;
 use super::findings::Findings;
 use super::traffic::{self, CaptureEnd, Reading};
 
-/// The departures of requests and the arrivals of their answers, by the marks that only a simulation has.
+/// The departures of requests and the arrivals of their answers, by client, exchange and transmission, which only a
+/// simulation knows.
 #[derive(Default)]
 struct Truth {
     departures: BTreeMap<(u32, u32, u32), Time>,
@@ -51,7 +52,7 @@ impl Truth {
     }
 }
 
-/// Captures a run like `coapace run --pcap` does, and compares the findings beside the clients with the truth.
+/// Captures a run like `coapace run --pcap`, and compares the findings beside the clients with the truth.
 fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
     let contender = Contender::parse(mechanism).unwrap();
     // The server is the first node of a scenario with one.
@@ -76,7 +77,7 @@ fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
 }
 
 #[test]
-fn loss_and_round_trips_of_built_in_scenarios_are_named() {
+fn advise_recovers_loss_and_round_trips_of_built_in_scenarios() {
     for (name, clients) in
         [("nb-iot", "10"), ("nb-iot", "100"), ("lossy-lan", "10"), ("lte-m", "20"), ("satellite", "10")]
     {
@@ -95,7 +96,7 @@ fn loss_and_round_trips_of_built_in_scenarios_are_named() {
 }
 
 #[test]
-fn loss_and_round_trips_of_scenarios_that_nobody_chose_are_named() {
+fn advise_recovers_loss_and_round_trips_of_random_scenarios() {
     for place in 0..24 {
         let drawn = draw(5, place).unwrap();
         if drawn.scenario.network.mesh.is_none() {

@@ -1,4 +1,4 @@
-//! Packets that tshark reads: packets of link types and tunnels that this crate does not know.
+//! Packets read by tshark: link types and tunnels that this crate cannot read.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Lines};
@@ -9,7 +9,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use super::capture::Point;
 use super::datagram::CapturedDatagram;
 
-/// The fields of a packet, in the order of [`TsharkDatagram::of`]. If a field comes several times, as in a tunnel, the last counts.
+/// The fields that tshark prints, in the sequence that [`TsharkDatagram::of`] expects. If a packet has a field several
+/// times, as in a tunnel, the last one is printed.
 const FIELDS: [&str; 11] = [
     "frame.number",
     "frame.protocols",
@@ -24,10 +25,10 @@ const FIELDS: [&str; 11] = [
     "udp.payload",
 ];
 
-/// The filter for packets. An error message of ICMP only quotes a packet, so it is left out.
+/// The display filter. An ICMP error message only quotes a packet, so it is left out.
 const FILTER: &str = "coap && udp && !icmp && !icmpv6";
 
-/// A tshark that reads a capture and prints the CoAP datagrams in it.
+/// A tshark process that reads a capture and prints its CoAP datagrams.
 #[derive(Debug)]
 pub struct Tshark {
     child: Child,
@@ -35,7 +36,7 @@ pub struct Tshark {
     next: Option<TsharkDatagram>,
 }
 
-/// A datagram that tshark read.
+/// A datagram read by tshark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TsharkDatagram {
     number: u64,
@@ -47,7 +48,7 @@ pub(super) struct TsharkDatagram {
 }
 
 impl Tshark {
-    /// Starts tshark on a file. It reads datagrams at these ports as CoAP, too.
+    /// Starts tshark on a file. It also decodes datagrams at these ports as CoAP.
     ///
     /// # Errors
     /// Fails with [`io::ErrorKind::NotFound`] if tshark is not installed, and with the error of the system if it cannot be
@@ -67,10 +68,11 @@ impl Tshark {
     }
 
     /// Returns the datagram of the packet with this number, from 1 on; `None` if the packet has no CoAP. The numbers of
-    /// successive calls have to ascend.
+    /// successive calls must ascend.
     pub(super) fn packet(&mut self, number: u64) -> Option<TsharkDatagram> {
         loop {
             match self.next.take() {
+                // tshark prints only packets with CoAP, so its next line may be about a later packet.
                 Some(read) if read.number > number => {
                     self.next = Some(read);
                     return None;
@@ -93,7 +95,7 @@ impl Drop for Tshark {
 }
 
 impl TsharkDatagram {
-    /// Reads a line of tshark with [`FIELDS`].
+    /// Parses a line of tshark with [`FIELDS`].
     fn of(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let fields: [&str; 11] = std::array::from_fn(|_| fields.next().unwrap_or_default());
@@ -112,10 +114,12 @@ impl TsharkDatagram {
         ] = fields;
         // The datagram lies in the innermost IP packet.
         let is_six = protocols.split(':').rfind(|name| matches!(*name, "ip" | "ipv6"))? == "ipv6";
+        // The fields do not show options of IPv4, so the header counts as 20 bytes.
         let (from, to, header_bytes) = if is_six { (from6, to6, 40) } else { (from4, to4, 20) };
         let end = |address: &str, port: &str| {
             Some(SocketAddr::new(address.parse::<IpAddr>().ok()?, port.parse().ok()?))
         };
+        // IPv6 has the field only in fragments (RFC 8200 §4.5).
         let identification = identification.strip_prefix("0x").filter(|_| !is_six);
         Some(Self {
             number: number.parse().ok()?,
@@ -129,7 +133,7 @@ impl TsharkDatagram {
         })
     }
 
-    /// Returns the datagram. `is_whole` says whether all of the packet was kept.
+    /// Returns the datagram. `is_whole` says whether the whole packet was captured.
     pub(super) fn datagram(&self, is_whole: bool) -> CapturedDatagram<'_> {
         CapturedDatagram {
             from: self.from,
@@ -143,7 +147,7 @@ impl TsharkDatagram {
     }
 }
 
-/// Reads hexadecimal digits.
+/// Returns the bytes that hexadecimal digits mean; `None` if the text has other characters or an odd length.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {
@@ -162,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_tshark_is_the_innermost_datagram() {
+    fn a_line_of_tshark_gives_the_innermost_datagram_of_a_tunnel() {
         let line = "7\teth:ipv6:udp:vxlan:eth:ip:udp:coap\t10.0.0.1\t10.0.0.2\tfd00::1\tfd00::2\t40000\t5683\t15\t0x0102\t41010007";
         let read = TsharkDatagram::of(line).unwrap();
         assert_eq!((read.number, read.identification, read.ip_bytes), (7, 0x0102, 35));
@@ -175,10 +179,10 @@ mod tests {
         }
     }
 
-    /// Wraps an IP packet.
+    /// A function that wraps an IP packet in a tunnel.
     type Wrap<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
-    /// Returns the traffic of requests that are answered after 50 ms, each in this wrapping; `None` without tshark.
+    /// Returns the traffic of requests answered after 50 ms, each wrapped in this way; `None` without tshark.
     fn wrapped(link: u32, wrap: Wrap<'_>) -> Option<Traffic> {
         let (client, server) = ("10.0.0.1:40000", "10.0.0.2:5683");
         let packets: Vec<_> = (1..=5u8)
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn tshark_reads_link_types_and_tunnels_that_nothing_here_knows() {
+    fn tshark_reads_link_types_and_tunnels_that_our_reader_cannot() {
         let mac = [2u8; 12];
         let ethernet = |ether_type: [u8; 2], body: &[u8]| [&mac[..], &ether_type, body].concat();
         let outer = |protocol: u8, body: &[u8]| {

@@ -1,4 +1,4 @@
-//! The clients of a capture and what they ask.
+//! The clients of a capture and their requests.
 
 use std::collections::BTreeMap;
 
@@ -9,58 +9,62 @@ use super::exchanges::CapturedExchange;
 use super::lives::Starts;
 use super::traffic::Traffic;
 
-/// The clients and their requests, as far as a scenario needs them.
+/// The properties of clients and requests that a scenario needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedWorkload {
     /// The number of clients.
     pub clients: u32,
     /// The number of servers.
     pub servers: u32,
-    /// The new starts of clients.
+    /// The restarts of clients.
     pub starts: Starts,
-    /// The fewest and the most exchanges of a life, if clients restart as a rule.
+    /// The smallest and largest number of exchanges between restarts of a client; `None` if clients do not restart
+    /// regularly.
     pub batch: Option<[u32; 2]>,
-    /// The exchanges of a client: the median.
+    /// The median number of exchanges of a client.
     pub exchanges: u32,
-    /// Whether the clients' numbers of exchanges differ by one at most.
+    /// Whether the clients' numbers of exchanges differ by at most one.
     pub is_even: bool,
-    /// The pause between an answer and the next request in seconds: the median.
+    /// The median pause between an answer and the next request, in seconds.
     pub pause_s: f64,
     /// Whether all pauses are about as long as the median.
     pub is_pause_constant: bool,
-    /// The time between two requests in seconds, if it is constant and pauses are not.
+    /// The time from one request to the next, in seconds; `None` if this time varies, or if the pauses
+    /// (`pause_s`) are constant.
     pub interval_s: Option<f64>,
-    /// The time over which the first requests of clients are spread, in seconds.
+    /// The time from the first request of the first client to the first request of the last, in seconds.
     pub spread_s: f64,
-    /// The most exchanges that a client had open at a time.
+    /// The most exchanges that a client had outstanding at a time.
     pub outstanding: u16,
     /// The most retransmissions of an exchange.
     pub retransmissions: u8,
-    /// Exchanges that were given up: neither answered nor open at the end.
+    /// The number of exchanges that were given up: neither answered nor outstanding at the end.
     pub given_up: u64,
-    /// The retransmissions after which an exchange is given up, if any was.
+    /// The number of retransmissions after which an exchange is given up; `None` if none was given up.
     pub max_retransmit: Option<u8>,
-    /// The time after which an exchange is given up, in seconds: the median. It is measured up to the next request of the client.
+    /// The median time from the first copy of an exchange to giving it up, in seconds, as far as the next request shows
+    /// it; `None` if it does not.
     pub gives_up_after_s: Option<f64>,
-    /// The bytes of a request and of its answer as IP packets: the medians.
+    /// The median lengths of a request and of its answer as IP packets, in bytes.
     pub packet_bytes: [u32; 2],
-    /// The bytes of the token: the median.
+    /// The median length of the token, in bytes.
     pub token_bytes: u8,
     /// Whether the servers have IPv4 addresses.
     pub is_ipv4: bool,
-    /// The share of separate responses.
+    /// The share of responses that are separate.
     pub separate: f64,
 }
 
 /// ACK_TIMEOUT (RFC 7252 §4.8) in seconds.
 const ACK_TIMEOUT_S: f64 = 2.0;
 
-/// Pauses of clients that differ by less than this share, or 1 ms, are constant.
+/// Pauses of clients count as constant if they differ by at most this share of the median, or by 1 ms.
 const CONSTANT: f64 = 0.05;
 
 impl ObservedWorkload {
-    /// Returns whether clients give up sooner than RFC 7252 would after one retransmission less. A patient endpoint with short
-    /// timeouts makes one more copy than MAX_RETRANSMIT says (decision 0039), and waits as long as RFC 7252.
+    /// Returns whether clients give up sooner than RFC 7252 does with one retransmission fewer. One fewer, because a
+    /// patient endpoint with short timeouts makes one more copy than MAX_RETRANSMIT (decision 0039), and waits only as
+    /// long as RFC 7252.
     pub fn is_impatient(&self) -> bool {
         self.gives_up_after_s.zip(self.max_retransmit).is_some_and(|(after_s, retransmissions)| {
             after_s < 0.95 * ACK_TIMEOUT_S * (f64::from(retransmissions).exp2() - 1.0)
@@ -100,6 +104,7 @@ impl ObservedWorkload {
             values.sort_by(f64::total_cmp);
             quantile(&values, 0.5).unwrap_or(0.0)
         };
+        // The median leaves out exchanges without an answer, which have no length.
         let answered =
             |it: &CapturedExchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
         let end = traffic.span.map_or(Time::ZERO, |(_, end)| end);
@@ -123,6 +128,7 @@ impl ObservedWorkload {
             outstanding,
             retransmissions,
             given_up: given_up.len() as u64,
+            // An exchange that was answered may have needed more copies than the ones that were given up.
             max_retransmit: usual_retransmissions(&given_up).map(|usual| usual.max(retransmissions)),
             // With several open exchanges, the next request does not show when one of them was given up.
             gives_up_after_s: given_up_after(of_client.values(), end, pause_s).filter(|_| outstanding == 1),
@@ -135,7 +141,7 @@ impl ObservedWorkload {
     }
 }
 
-/// Returns the median of times, and whether all but one in ten are close to it.
+/// Returns the median of times, and whether at least nine in ten are close to it.
 fn middle(times: &mut [f64]) -> (f64, bool) {
     times.sort_by(f64::total_cmp);
     let at = |share| quantile(times, share).unwrap_or(0.0);
@@ -143,14 +149,17 @@ fn middle(times: &mut [f64]) -> (f64, bool) {
     (median, high - low <= (CONSTANT * median).max(1e-3))
 }
 
-/// Returns whether an exchange was given up, in a capture that ends at `end`. There must have been time for another copy.
+/// Returns whether an exchange was given up, in a capture that ends at `end`. An exchange whose next copy was not yet
+/// due at the end was not given up.
 fn is_given_up(exchange: &CapturedExchange, end: Time) -> bool {
     let last = exchange.copies.last().map_or(end, |copy| copy.at);
+    // The next timeout is about twice the last one, so another copy may come within that time.
     let before = exchange.copies.iter().rev().nth(1).map_or(exchange.began_at(), |copy| copy.at);
     exchange.ended_at().is_none() && end > last + (last - before) * 2
 }
 
-/// Returns the most common number of retransmissions of exchanges that were given up. A client that is switched off makes fewer.
+/// Returns the most common number of retransmissions of exchanges that were given up; `None` without such an exchange.
+/// A client that is switched off makes fewer.
 fn usual_retransmissions(given_up: &[&CapturedExchange]) -> Option<u8> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for exchange in given_up {
@@ -160,8 +169,9 @@ fn usual_retransmissions(given_up: &[&CapturedExchange]) -> Option<u8> {
     most.map(|(retransmissions, _)| retransmissions.min(100) as u8)
 }
 
-/// Returns the median of the time from the first copy of an exchange that was given up to the next request of the same life,
-/// less the usual pause, in seconds.
+/// Returns the median time from the first copy of an exchange to giving it up, in seconds. This is the time to the next
+/// request, less the usual pause `pause_s`. Pairs of exchanges with a restart or a step of the clock between them do
+/// not count.
 fn given_up_after<'a>(
     clients: impl Iterator<Item = &'a Vec<&'a CapturedExchange>>,
     end: Time,
@@ -177,8 +187,8 @@ fn given_up_after<'a>(
     quantile(&times, 0.5)
 }
 
-/// Returns the 2 % and the 98 % quantile of the number of exchanges of a life. The last life of a client may go on behind the
-/// capture, so it does not count.
+/// Returns the 2 % and the 98 % quantile of the number of exchanges between two restarts of a client. The exchanges
+/// after the last restart do not count, because more may follow after the capture.
 fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a CapturedExchange>>) -> Option<[u32; 2]> {
     let mut counts: Vec<f64> = Vec::new();
     for own in clients {
@@ -191,7 +201,7 @@ fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a CapturedExchange>>) ->
     Some([count(0.02)?, count(0.98)?])
 }
 
-/// Returns the most exchanges of a client that were open at a time.
+/// Returns the most exchanges that a client had outstanding at a time.
 fn most_open(own: &[&CapturedExchange]) -> u16 {
     let mut changes: Vec<(Time, i32)> = Vec::new();
     for exchange in own {
@@ -207,6 +217,7 @@ fn most_open(own: &[&CapturedExchange]) -> u16 {
         open += change;
         most = most.max(open);
     }
+    // A scenario allows an NSTART of at most 1,000.
     u16::try_from(most).unwrap_or(1_000).min(1_000)
 }
 
@@ -219,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exchanges_that_are_given_up_tell_how_often_and_how_long_clients_try() {
+    fn exchanges_that_are_given_up_reveal_the_retransmissions_and_patience_of_clients() {
         let workload = |mechanism: &str, patience: &str| {
             let set = [
                 ("clients", "20"),

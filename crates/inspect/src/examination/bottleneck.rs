@@ -1,11 +1,11 @@
-//! The link that stacks are examined behind: the link of the scenario `nb-iot`, as one of a hundred hosts meets it.
+//! The link in front of an examined stack: the link of the scenario `nb-iot`, as seen by one of a hundred hosts.
 //!
-//! The other hosts send and get the packets of the stack at the same moments. So the downlink, which is the narrower direction, has
-//! a hundredth of its rate. Its queue is never full and nothing is lost: every copy of a message arrives, and all copies but the
-//! first are needless.
+//! The other hosts send and receive the same packets as the stack at the same times. So the downlink, which is the slower
+//! direction, has a hundredth of its rate. Its queue is never full and nothing is lost: every copy of a message arrives, and
+//! only the first one is useful.
 //!
-//! The passage of a packet depends on earlier packets only. It is therefore a function of the transcript, with the network of the
-//! emulator in simulated time.
+//! The time at which a packet passes depends only on earlier packets. So it is a function of the transcript, computed
+//! with the emulator's network in simulated time.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::case::ExaminedSide;
 use super::packet::Packet;
 use coapace_wire::link::{Link, SERVER};
 
-/// The hosts that share the link.
+/// The number of hosts that share the link.
 pub(crate) const HOSTS: u32 = 100;
 
-/// The share of one host in the 30 kbit/s of the downlink, bit/s.
+/// The share of one host in the 30 kbit/s of the downlink, in bit/s.
 const RATE: u32 = 30_000 / HOSTS;
 
 static SCENARIO: LazyLock<Result<Scenario, ScenarioError>> = LazyLock::new(|| {
@@ -37,10 +37,10 @@ static SCENARIO: LazyLock<Result<Scenario, ScenarioError>> = LazyLock::new(|| {
 /// A packet of the stack, and the reply that the examiner sends as soon as it arrives.
 #[derive(Debug)]
 pub(crate) struct BottleneckEntry<'a> {
-    /// The moment at which the stack sent it.
+    /// The time at which the stack sent the packet, since the examination began.
     at: Duration,
     bytes: &'a [u8],
-    /// Empty if there is nothing to send.
+    /// The bytes of the reply; empty if there is none.
     reply: Vec<u8>,
 }
 
@@ -51,8 +51,8 @@ impl<'a> BottleneckEntry<'a> {
     }
 }
 
-/// Returns the moment at which the stack gets the reply to each packet. `side` is the part of the stack. Packets are in the order in
-/// which they were sent.
+/// Returns the time at which the stack gets the reply to each packet; `None` for a packet without a reply. `side` is
+/// the side of the stack. Packets are sorted by the time at which they were sent.
 pub(crate) fn replies(side: ExaminedSide, entries: &[BottleneckEntry<'_>]) -> Vec<Option<Duration>> {
     let mut got = vec![None; entries.len()];
     let link = SCENARIO.as_ref().ok().and_then(|scenario| Link::new(scenario, 1, ()));
@@ -61,15 +61,18 @@ pub(crate) fn replies(side: ExaminedSide, entries: &[BottleneckEntry<'_>]) -> Ve
     let (stack, examiner) = if side == ExaminedSide::Client { (client, SERVER) } else { (SERVER, client) };
     for (place, entry) in (0u32..).zip(entries) {
         let at = Time::from_nanos(entry.at.as_nanos() as u64);
+        // Replies that leave before this packet are sent first, as on a real link.
         pass(&mut link, at, (stack, examiner), entries, &mut got);
         link.advance(at);
         link.send(stack, outgoing(examiner, place), entry.bytes);
     }
+    // Nothing is lost, so all replies that are still on their way arrive in the end.
     pass(&mut link, Time::MAX, (stack, examiner), entries, &mut got);
     got
 }
 
-/// Lets packets pass until a moment. A reply leaves when its packet arrives.
+/// Lets packets pass until a time. When a packet arrives at the examiner, its reply is sent; when the reply arrives at
+/// the stack, its time is stored in `got`.
 fn pass(
     link: &mut Link<()>,
     until: Time,
@@ -81,6 +84,7 @@ fn pass(
         link.advance(next);
         let arrived: Vec<(NodeId, u32, Time)> =
             link.arrivals().map(|arrival| (arrival.to, arrival.mark.exchange, arrival.due)).collect();
+        // The arrivals are copied before: sending a reply changes the link.
         link.clear();
         for (to, number, due) in arrived {
             let place = number as usize;
@@ -97,7 +101,7 @@ fn outgoing(to: NodeId, exchange: u32) -> Outgoing {
     Outgoing { to, mark: Mark { exchange, transmission: 0 }, transport: Transport::Udp }
 }
 
-/// Returns the time for which a datagram of this length occupies the downlink, seconds.
+/// Returns how long a datagram of this length occupies the downlink, in seconds.
 pub(crate) fn occupied(datagram_bytes: usize) -> f64 {
     let bytes = SCENARIO
         .as_ref()
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_takes_its_time_on_the_downlink_and_waits_for_those_before() {
+    fn an_answer_waits_in_the_emulated_downlink_for_earlier_answers() {
         let seconds = |entries: &[BottleneckEntry<'_>]| -> Vec<f64> {
             replies(ExaminedSide::Client, entries).into_iter().map(|at| at.unwrap().as_secs_f64()).collect()
         };
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_sends_through_the_downlink_and_is_acknowledged_through_the_uplink() {
+    fn notifications_of_a_server_take_the_downlink_and_acknowledgements_the_uplink() {
         let notification = BottleneckEntry { at: Duration::ZERO, bytes: &[0; 65], reply: vec![0; 4] };
         let silent = BottleneckEntry { at: Duration::ZERO, bytes: &[0; 65], reply: Vec::new() };
         let got = replies(ExaminedSide::Server, &[notification, silent]);

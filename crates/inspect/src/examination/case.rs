@@ -1,4 +1,4 @@
-//! A case: what it does and how it judges.
+//! A case of an examination: what it sends and how it judges.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,46 +9,57 @@ use super::finding::Finding;
 use super::packet::Packet;
 use super::transcript::Transcript;
 
-/// The part that the examined stack plays.
+/// Which side the examined stack is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExaminedSide {
-    /// It makes requests.
+    /// The stack makes requests.
     Client,
-    /// It answers requests.
+    /// The stack answers requests.
     Server,
 }
 
-/// One case. All that it knows comes from its arguments, so it behaves equally on sockets and in tests.
+/// One case of an examination. Its functions depend only on their arguments, so they behave equally on sockets and in
+/// tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// The subject of the test, in a few words.
+    /// The tested behaviour, in a few words.
     pub summary: &'static str,
-    /// The clause that findings are judged by, unless they name another.
+    /// The clause of a specification that findings refer to, unless they name another.
     pub clause: &'static str,
-    /// The longest time that the case takes, seconds: quick and thorough.
+    /// The longest duration of the case in seconds, in a quick and in a thorough examination.
     pub seconds: [u64; 2],
-    /// The client processes that run side by side: quick and thorough. A server is examined from one lane.
+    /// The number of client processes that run concurrently, in a quick and in a thorough examination. A server is
+    /// examined from one lane.
     pub lanes: [usize; 2],
-    /// Whether a client process that has ended is started again, until the case has seen enough.
+    /// Whether a client process that has ended is started again, until the case has enough packets.
     pub restarts: bool,
-    /// Whether the client is to ask a group instead of the examiner's address.
+    /// Whether the client must send its request to a multicast group instead of the examiner's address.
     pub asks_group: bool,
-    /// Sends the datagrams that begin the case, to a server. A client begins by itself.
+    /// Sends the first datagrams to a server. Not used for a client, which begins by itself.
     pub begin: fn(&ExaminationTarget, &mut DatagramSchedule),
     /// Reacts to a packet of the stack, which is the last in the transcript.
     pub react: fn(&ExaminationTarget, &Transcript, &Packet, &mut DatagramSchedule),
-    /// Returns whether the case has seen all that it wants to.
+    /// Returns whether the case has enough packets for its verdict, so that it can end before
+    /// [`seconds`](Self::seconds).
     pub is_enough: fn(&ExaminationTarget, &Transcript) -> bool,
-    /// Judges what happened. An empty list means that nothing is wrong and nothing was measured.
+    /// Returns the finding of a case that cannot be judged, because a request or a resource is missing; `None` if
+    /// nothing is missing.
+    pub lacks: fn(&ExaminationTarget, &Transcript) -> Option<Finding>,
+    /// Judges the packets, if nothing is missing. An empty list means that nothing is wrong and nothing was measured.
     pub judge: fn(&ExaminationTarget, &Transcript) -> Vec<Finding>,
 }
 
 impl Case {
-    /// Returns the longest time that the case takes.
+    /// Returns the longest duration of the case.
     pub fn lasts(&self, is_quick: bool) -> Duration {
         Duration::from_secs(self.seconds[usize::from(!is_quick)])
+    }
+
+    /// Returns the findings from the packets of the case.
+    pub(crate) fn findings(&self, target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
+        (self.lacks)(target, transcript).map_or_else(|| (self.judge)(target, transcript), |lack| vec![lack])
     }
 
     pub(crate) fn lane_count(&self, is_quick: bool) -> usize {
@@ -56,26 +67,27 @@ impl Case {
     }
 }
 
-/// The resources of the examined stack, and the extent of the examination.
+/// The resources of the examined stack, and how thorough the examination is.
 #[derive(Clone, Debug, Default)]
 pub struct ExaminationTarget {
-    /// The options that name the resource to read: Uri-Path and Uri-Query.
+    /// The options of the resource to read: Uri-Path and Uri-Query.
     pub resource: Options,
     /// An observable resource that changes about once a second.
     pub observable: Option<Options>,
-    /// A resource whose answer takes longer than the stack's acknowledgement may wait.
+    /// A slow resource: the stack must acknowledge a request for it before it can answer.
     pub slow: Option<Options>,
-    /// A resource whose representation is larger than a datagram should be.
+    /// A resource whose representation is too large for one datagram.
     pub large: Option<Options>,
-    /// A resource that counts POST requests and answers with the number.
+    /// A resource that counts POST requests and answers each with the count.
     pub counter: Option<Options>,
-    /// Whether the examination is to be short.
+    /// Whether the examination is short.
     pub is_quick: bool,
     /// The Message ID of the first request to a server. Later ones count up from it.
     pub first_message_id: u16,
-    /// Whether a command starts the client, so that its ends are seen and it asks with every start.
+    /// Whether a command starts the client, so that its exit is visible and each start makes a request.
     pub has_command: bool,
-    /// Whether the client may send to a group. Its requests leave the machine where the route of the group does.
+    /// Whether the client may send to a multicast group. Its requests leave the machine if the system routes the group
+    /// to a network.
     pub may_ask_group: bool,
 }
 
@@ -85,21 +97,21 @@ impl ExaminationTarget {
         self.first_message_id.wrapping_add(n)
     }
 
-    /// Returns a token that differs with `n`.
+    /// Returns a token that is unique for each `n`.
     pub(crate) fn token(&self, n: u16) -> [u8; 4] {
         let [high, low] = self.id(n).to_be_bytes();
         [0xca, high, low, n as u8]
     }
 }
 
-/// Datagrams to be sent, each at its time.
+/// Datagrams to be sent at given times.
 #[derive(Debug, Default)]
 pub struct DatagramSchedule {
     pub(crate) now: Duration,
     pub(crate) due: Vec<DueDatagram>,
 }
 
-/// A datagram that waits for its time.
+/// A datagram that waits for the time at which it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct DueDatagram {
     pub(crate) at: Duration,
@@ -110,7 +122,7 @@ pub(crate) struct DueDatagram {
 }
 
 impl DatagramSchedule {
-    /// Sends a datagram to the examined server after this many milliseconds.
+    /// Schedules a datagram to the examined server, to be sent after this many milliseconds.
     pub(crate) fn send(&mut self, after_ms: u64, bytes: Vec<u8>) {
         self.due.push(DueDatagram {
             at: self.now + Duration::from_millis(after_ms),
@@ -120,20 +132,21 @@ impl DatagramSchedule {
         });
     }
 
-    /// Answers a packet after this many milliseconds.
+    /// Schedules a datagram to the sender of a packet, to be sent after this many milliseconds.
     pub(crate) fn answer(&mut self, packet: &Packet, after_ms: u64, bytes: Vec<u8>) {
         let at = self.now + Duration::from_millis(after_ms);
         self.due.push(DueDatagram { at, lane: packet.lane, peer: Some(packet.peer), bytes });
     }
 }
 
-/// Returns the longest time that the cases take if this many lanes are in use at a time.
+/// Returns how long the cases take at most, if `at_once` lanes are used concurrently.
 pub fn planned(cases: &[&Case], is_quick: bool, at_once: usize) -> Duration {
     // Lanes become free in the order in which their cases end, as in the driver.
     let mut free = vec![Duration::ZERO; at_once.max(1)];
     for case in cases {
         let lanes = case.lane_count(is_quick).clamp(1, free.len());
         free.sort_unstable();
+        // A case begins when the last of its lanes is free, and takes the lanes that are free first.
         let end = free[lanes - 1] + case.lasts(is_quick);
         free[..lanes].fill(end);
     }

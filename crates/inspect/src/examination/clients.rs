@@ -1,4 +1,4 @@
-//! Cases for stacks as clients. The examiner is the server.
+//! Cases for stacks as clients, with the examiner as the server.
 
 mod acknowledgements;
 mod adaptation;
@@ -24,7 +24,7 @@ use super::transcript::Transcript;
 pub(super) use backoff::{count, growth};
 pub(super) use collapse::verdict;
 
-/// All cases. Long ones come first, so that short ones run beside them.
+/// All cases for clients. Long cases come first, so that short ones run beside them.
 pub(super) const CASES: &[Case] = &[
     backoff::CASE,
     collapse::CASE,
@@ -53,7 +53,7 @@ pub(super) const CASES: &[Case] = &[
 
 const PAYLOAD: &[u8] = b"examined";
 
-/// The part that the cases for clients have in common.
+/// The values that cases for clients have unless they set others.
 const CASE: Case = Case {
     name: "",
     summary: "",
@@ -65,6 +65,7 @@ const CASE: Case = Case {
     begin: nothing,
     react: ignore,
     is_enough: never,
+    lacks: |_, transcript| no_request(transcript),
     judge: |_, _| Vec::new(),
 };
 
@@ -76,7 +77,7 @@ fn never(_: &ExaminationTarget, _: &Transcript) -> bool {
     false
 }
 
-/// Returns 2.05 to a request: piggybacked, or non-confirmable to a non-confirmable one.
+/// Returns a 2.05 response: piggybacked to a confirmable request, non-confirmable to a non-confirmable request.
 fn response(request: &Packet) -> Vec<u8> {
     response_with(request, &Options::new())
 }
@@ -94,13 +95,13 @@ fn content(request: &Packet, options: &Options, payload: &[u8]) -> Vec<u8> {
     message(kind, Code::CONTENT, received.message_id, &received.token, options, payload)
 }
 
-/// Returns a confirmable 2.05 to a request, with a Message ID of the examiner.
+/// Returns a confirmable 2.05 response to a request, with the Message ID `message_id`.
 fn confirmable_response(request: &Packet, message_id: u16, options: &Options) -> Vec<u8> {
     let token = request.message().map(|received| received.token).unwrap_or_default();
     message(Kind::Confirmable, Code::CONTENT, message_id, &token, options, PAYLOAD)
 }
 
-/// Answers the second copy of every confirmable request, and the first of others.
+/// Answers the second copy of every confirmable request, and the first copy of every other request.
 fn answer_second(
     _: &ExaminationTarget,
     transcript: &Transcript,
@@ -116,7 +117,7 @@ fn is_confirmable(packet: &Packet) -> bool {
     packet.message().is_some_and(|message| message.kind == Kind::Confirmable)
 }
 
-/// Returns the finding for a case that got no confirmable request.
+/// Returns the finding for a case that received no confirmable request; `None` if it received one.
 fn no_request(transcript: &Transcript) -> Option<Finding> {
     let mut requests = transcript.received().filter(|packet| packet.is_request()).peekable();
     if requests.peek().is_none() {

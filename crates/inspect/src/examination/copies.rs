@@ -6,11 +6,10 @@ use coapace_control::Marking;
 use coapace_proto::Message;
 
 use super::packet::Packet;
+use crate::EXCHANGE_LIFETIME_S;
+use crate::nearest::marking;
 
-/// EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
-pub(crate) const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
-
-/// The transmissions of one message of the stack, the first one first. There is at least one.
+/// The transmissions of one message of the stack in sequence. There is at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageCopies<'a> {
     pub(crate) packets: Vec<&'a Packet>,
@@ -29,9 +28,9 @@ impl<'a> MessageCopies<'a> {
         self.first().message()
     }
 
-    /// Returns whether its Message ID is still taken at this moment (RFC 7252 §4.4).
+    /// Returns whether the message's Message ID is still in use at this time (RFC 7252 §4.4).
     pub(crate) fn is_alive_at(&self, at: Duration) -> bool {
-        at.saturating_sub(self.first().at) < EXCHANGE_LIFETIME
+        at.saturating_sub(self.first().at).as_secs() < EXCHANGE_LIFETIME_S
     }
 
     /// Returns the times between consecutive transmissions, in seconds.
@@ -44,33 +43,36 @@ impl<'a> MessageCopies<'a> {
         self.packets.iter().all(|packet| packet.bytes == self.first().bytes)
     }
 
-    /// Returns the way in which transmissions are marked.
+    /// Returns how transmissions are marked, so that an answer can identify one of them.
     pub(crate) fn marking(&self) -> Marking {
         let (Some(first), Some(last)) = (self.message(), self.last().message()) else { return Marking::None };
-        if self.packets.iter().any(|packet| packet.message().is_some_and(|copy| copy.rexmit_cnt.is_some())) {
-            Marking::Option
-        } else if first.message_id != last.message_id {
-            Marking::FreshMessageId
-        } else if first.token.byte_beyond(&last.token).is_some() {
+        let has_count =
+            self.packets.iter().any(|packet| packet.message().is_some_and(|copy| copy.rexmit_cnt.is_some()));
+        // A token that is longer by a byte shows the ordinal of a retransmission.
+        let by_token = if first.token.byte_beyond(&last.token).is_some() {
             Marking::TokenOnRetransmit
         } else if first.token != last.token && first.token.len() == last.token.len() {
             Marking::Token
         } else {
             Marking::None
-        }
+        };
+        marking(has_count, [first.message_id, last.message_id], by_token)
     }
 
-    /// Returns whether a packet of the examiner answers one of these.
+    /// Returns whether a packet of the examiner answers one of these transmissions.
     pub(crate) fn are_answered_by(&self, answer: &Packet) -> bool {
         let id = answer.bytes.get(2..4);
         !answer.is_received()
             && (answer.lane, answer.peer) == (self.first().lane, self.first().peer)
+            // A response of the examiner repeats the Message ID of the request, also if it is non-confirmable.
             && self.packets.iter().any(|copy| copy.number < answer.number && copy.bytes.get(2..4) == id)
     }
 
-    /// Returns the ordinal of the copy that an answer names: the only one with its Message ID and token.
+    /// Returns the ordinal of the only copy with the Message ID and token of an answer; `None` if there are several or
+    /// none.
     pub(crate) fn named_by(&self, answer: &Packet) -> Option<usize> {
         let answer = answer.message()?;
+        // Copies with one Message ID and token look alike to an answer.
         let mut named = self.packets.iter().enumerate().filter(|(_, copy)| {
             copy.message()
                 .is_some_and(|copy| (copy.message_id, copy.token) == (answer.message_id, answer.token))
@@ -91,7 +93,7 @@ mod tests {
     use super::super::transcript::Transcript;
     use super::*;
 
-    /// Returns a packet at a second: from the stack, a request; to it, an answer.
+    /// Returns a packet at this second: a request from the stack or an answer to it.
     fn packet(at: u32, direction: PacketDirection, message_id: u16, token: &[u8]) -> Packet {
         let (kind, code) = match direction {
             PacketDirection::Received => (Kind::Confirmable, Code::GET),
@@ -113,7 +115,7 @@ mod tests {
     use PacketDirection::{Received, Sent};
 
     #[test]
-    fn markings_are_told_from_the_copies() {
+    fn the_marking_of_a_client_is_recognised_from_its_copies() {
         let marking = |ids: [u16; 2], tokens: [&[u8]; 2]| {
             let transcript =
                 transcript(&[(1, Received, ids[0], tokens[0]), (2, Received, ids[1], tokens[1])]);
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_names_the_copy_that_it_is_marked_like() {
+    fn an_answer_with_the_mark_of_a_copy_belongs_to_that_copy() {
         let transcript = transcript(&[
             (1, Received, 7, b"ab"),
             (2, Received, 7, b"ab\x01"),
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_used_again_after_an_answer_is_another_exchange() {
+    fn a_token_reused_after_an_answer_begins_another_exchange() {
         let all =
             [(1, Received, 7, b"ab"), (2, Received, 8, b"ab"), (3, Sent, 8, b"ab"), (4, Received, 9, b"ab")];
         let transcript = transcript(&all.map(|(at, direction, id, token)| (at, direction, id, &token[..])));

@@ -1,6 +1,7 @@
-//! Cases on real sockets, in real time.
+//! Runs cases on real sockets, in real time.
 
 use std::io;
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,22 +20,22 @@ use coapace_sim::Span;
 use coapace_wire::client_command::{ClientCommand, uri};
 use coapace_wire::{Lateness, Program};
 
-/// An examination that is to be made.
+/// The plan of an examination.
 #[derive(Debug)]
 pub struct ExaminationPlan {
-    /// The part that the stack plays.
+    /// Whether the examined stack is the client or the server.
     pub side: ExaminedSide,
-    /// The address of the server that is examined, or the address to listen at for a client.
+    /// The address of the examined server, or the address to listen at for a client.
     pub address: SocketAddr,
-    /// The cases.
+    /// The cases to run, in sequence.
     pub cases: Vec<&'static Case>,
     /// The resources of the stack, and the extent of the examination.
     pub target: ExaminationTarget,
-    /// The command that starts the client. Without one, somebody else has to start it for every case.
+    /// The command that starts the client. Without one, the user must start it for every case.
     pub command: Option<ClientCommand>,
-    /// Lanes that are in use at a time.
+    /// The number of lanes that are used concurrently.
     pub at_once: usize,
-    /// The time that a case waits for the first request of a client that no command starts.
+    /// The time that a case waits for the first request of a client that the user starts.
     pub patience: Duration,
 }
 
@@ -47,11 +48,11 @@ pub struct Examined {
     pub findings: Vec<Finding>,
     /// The packets that the case has sent and received.
     pub packets: usize,
-    /// How late the examiner was: the delays of its own timers. On an overloaded machine measured times are too long.
+    /// The delays of the examiner's own timers. On an overloaded machine measured times are too long.
     pub lateness: Lateness,
 }
 
-/// The reason why nothing was examined.
+/// The reason why no case could be examined.
 #[derive(Debug, thiserror::Error)]
 pub enum ExamineError {
     /// A socket could not be used.
@@ -62,29 +63,35 @@ pub enum ExamineError {
     NoAnswer(SocketAddr),
 }
 
-/// News of a running examination.
+/// Progress of a running examination.
 #[derive(Clone, Copy, Debug)]
 pub enum News<'a> {
-    /// A case waits for a client that asks this URI.
+    /// A case waits for a request of a client to this URI.
     Ask(&'static Case, &'a str),
-    /// A case is done.
+    /// A case has ended.
     Done(&'a Examined),
 }
 
-/// The path that clients have to ask for.
+/// The path of the resource that clients must request.
 const PATH: &str = "examined";
 
-/// All CoAP Nodes (RFC 7252 §12.8).
+/// The multicast address of All CoAP Nodes (RFC 7252 §12.8).
 const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
 
-/// The shortest sleep between two looks at the processes of clients.
+/// The longest wait between two checks of the client processes.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A client that ends this many times without a request is not started again.
+/// If a client ends this many times without a request, its case ends and counts as not tested.
 const MAX_VAIN_STARTS: u32 = 3;
 
-/// Runs the cases of a plan, and judges them. Returns them in the order of the plan. If `stop` becomes true, cases under way
-/// count as not tested.
+/// A socket has failed if it returns more errors than this, one after the other.
+const MOST_ERRORS: u32 = 1_000;
+
+/// The pause after an error of a socket.
+const ERROR_PAUSE: Duration = Duration::from_millis(1);
+
+/// Runs the cases of a plan, and judges them. Returns them in the sequence of the plan. Progress is reported to `tell`.
+/// If `stop` becomes true, running cases count as not tested.
 ///
 /// # Errors
 /// [`ExamineError`] if nothing could be examined.
@@ -97,6 +104,7 @@ pub fn examine(
     if plan.side == ExaminedSide::Server {
         greet(plan, recorder)?;
     }
+    // Somebody who starts clients by hand can do so for one case at a time.
     let at_once =
         if plan.side == ExaminedSide::Client && plan.command.is_none() { 1 } else { plan.at_once.max(1) };
     let (free, freed) = (Mutex::new(at_once), Condvar::new());
@@ -104,6 +112,7 @@ pub fn examine(
     thread::scope(|scope| {
         for (place, &case) in plan.cases.iter().enumerate() {
             let lanes = lane_count(plan, case).min(at_once);
+            // Nothing panics under these locks, so their values are valid even if they are poisoned.
             let mut left = free.lock().unwrap_or_else(PoisonError::into_inner);
             // The next case is not looked at before this one has its lanes, so cases begin in the order of the plan.
             while *left < lanes {
@@ -113,11 +122,13 @@ pub fn examine(
             drop(left);
             let (free, freed, done) = (&free, &freed, &done);
             scope.spawn(move || {
+                let _lanes = Finally(|| {
+                    *free.lock().unwrap_or_else(PoisonError::into_inner) += lanes;
+                    freed.notify_all();
+                });
                 let examined = conduct(plan, place, case, lanes, recorder, stop, tell);
                 tell(News::Done(&examined));
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((place, examined));
-                *free.lock().unwrap_or_else(PoisonError::into_inner) += lanes;
-                freed.notify_all();
             });
         }
     });
@@ -126,16 +137,28 @@ pub fn examine(
     Ok(done.into_iter().map(|(_, examined)| examined).collect())
 }
 
+/// Calls a function when it is dropped, and so also if its scope panics.
+struct Finally<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 fn lane_count(plan: &ExaminationPlan, case: &Case) -> usize {
     let many = plan.side == ExaminedSide::Client && plan.command.is_some();
+    // A server is examined from one address, and a client that is started by hand is one process.
     if many { case.lane_count(plan.target.is_quick) } else { 1 }
 }
 
-/// Makes a GET, three times at most, so that a missing server is reported before any case begins.
+/// Sends a GET, at most three times. Fails without an answer, so that a missing server is reported before any case
+/// begins.
 fn greet(plan: &ExaminationPlan, recorder: &Recorder) -> Result<(), ExamineError> {
     let fail = |error| ExamineError::Socket(plan.address, error);
     let socket = socket_towards(plan.address).map_err(fail)?;
     let local = socket.local_addr().map_err(fail)?;
+    // The number before the first one of the cases, which count up from it.
     let id = plan.target.id(u16::MAX);
     let bytes =
         message(Kind::Confirmable, Code::GET, id, &plan.target.token(u16::MAX), &plan.target.resource, &[]);
@@ -144,6 +167,7 @@ fn greet(plan: &ExaminationPlan, recorder: &Recorder) -> Result<(), ExamineError
         recorder.record("greeting", PacketDirection::Sent, local, plan.address, &bytes);
         socket.send_to(&bytes, plan.address).map_err(fail)?;
         socket.set_read_timeout(Some(Duration::from_secs(2))).map_err(fail)?;
+        // Any datagram shows that somebody is there, also a Reset or an error.
         if let Ok((count, peer)) = socket.recv_from(&mut buffer) {
             recorder.record("greeting", PacketDirection::Received, local, peer, &buffer[..count]);
             return Ok(());
@@ -161,14 +185,14 @@ fn socket_towards(server: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::bind((probe.local_addr()?.ip(), 0))
 }
 
-/// Returns the interface on which the examiner joins [`GROUP`].
+/// Returns the address of the interface on which the examiner joins [`GROUP`], or why it cannot join.
 fn group_interface(plan: &ExaminationPlan) -> Result<Ipv4Addr, String> {
     match plan.address.ip() {
         _ if !plan.target.may_ask_group => {
             Err(format!("the client would send to {GROUP}; allow that with --group"))
         }
         IpAddr::V4(interface) => Ok(interface),
-        IpAddr::V6(_) => Err(format!("the group is {GROUP}: give an IPv4 address with --listen")),
+        IpAddr::V6(_) => Err(format!("the group {GROUP} needs IPv4: give an IPv4 address with --listen")),
     }
 }
 
@@ -191,16 +215,20 @@ fn conduct(
         transcript
     });
     let (findings, packets) = match transcript {
+        // An interrupted case has seen too little for a verdict, whatever it has seen.
         _ if stop.load(Ordering::Relaxed) => (vec![Finding::not_tested("interrupted")], 0),
         Err(reason) => (vec![Finding::not_tested(reason)], 0),
-        Ok(transcript) => ((case.judge)(&plan.target, &transcript), transcript.packets.len()),
+        Ok(transcript) => (case.findings(&plan.target, &transcript), transcript.packets.len()),
     };
-    let findings = if findings.is_empty() { vec![Finding::ok("nothing to object to")] } else { findings };
+    let findings = if findings.is_empty() { vec![Finding::ok("no fault was found")] } else { findings };
     Examined { case, findings, packets, lateness }
 }
 
-/// A datagram of a lane, as it arrived.
+/// An arrived datagram: its lane, sender, bytes, packet number, and time since the examination began.
 type LaneDatagram = (usize, SocketAddr, Vec<u8>, u32, Duration);
+
+/// An arrived datagram, or the error that ended the reception of a lane.
+type Arrival = io::Result<LaneDatagram>;
 
 /// One case with its sockets.
 struct CaseStage<'a> {
@@ -210,7 +238,7 @@ struct CaseStage<'a> {
     sockets: Vec<UdpSocket>,
     locals: Vec<SocketAddr>,
     clients: Vec<Option<Program>>,
-    /// Starts of each lane's client since the last packet of that lane.
+    /// How many times each lane's client was started since the last packet of that lane.
     vain_starts: Vec<u32>,
     transcript: Transcript,
     due: Vec<DueDatagram>,
@@ -226,6 +254,7 @@ impl<'a> CaseStage<'a> {
         recorder: &'a Recorder,
     ) -> Result<Self, String> {
         let interface = case.asks_group.then(|| group_interface(plan)).transpose()?;
+        // On Linux, a socket at a group's address receives packets to the group alone.
         let at_port = |port| {
             let Some(interface) = interface else { return UdpSocket::bind((plan.address.ip(), port)) };
             let socket = UdpSocket::bind((GROUP, port))?;
@@ -255,26 +284,34 @@ impl<'a> CaseStage<'a> {
         })
     }
 
-    /// Plays the case, with a thread for each socket.
+    /// Runs the case, with a receiving thread for each socket. Returns its packets, or why it failed.
     fn play(&mut self, stop: &AtomicBool) -> Result<Transcript, String> {
         let (sender, arrivals) = channel();
         let is_over = AtomicBool::new(false);
         let (name, recorder) = (self.case.name, self.recorder);
+        // The threads receive, and `direct` sends, at the same sockets.
         let sockets = self.sockets.iter().map(UdpSocket::try_clone).collect::<io::Result<Vec<_>>>();
         let sockets = sockets.map_err(|error| format!("cannot open a socket: {error}"))?;
         thread::scope(|scope| {
             for (lane, socket) in sockets.iter().enumerate() {
                 let (sender, is_over, local) = (sender.clone(), &is_over, self.locals[lane]);
-                scope.spawn(move || listen(name, recorder, lane, socket, local, &sender, is_over));
+                scope.spawn(move || {
+                    if let Err(error) = listen(name, recorder, lane, socket, local, &sender, is_over) {
+                        // A case that is over does not need the error.
+                        let _ = sender.send(Err(error));
+                    }
+                });
             }
-            let result = self.direct(&arrivals, stop);
-            is_over.store(true, Ordering::Relaxed);
-            result
+            // Only the threads have senders now, so that `direct` sees when the last one has ended.
+            drop(sender);
+            // The scope waits for the threads, also after a panic of the case.
+            let _over = Finally(|| is_over.store(true, Ordering::Relaxed));
+            self.direct(&arrivals, stop)
         })?;
         Ok(std::mem::take(&mut self.transcript))
     }
 
-    fn direct(&mut self, arrivals: &Receiver<LaneDatagram>, stop: &AtomicBool) -> Result<(), String> {
+    fn direct(&mut self, arrivals: &Receiver<Arrival>, stop: &AtomicBool) -> Result<(), String> {
         let is_quick = self.plan.target.is_quick;
         let is_awaited = self.plan.side == ExaminedSide::Client && self.plan.command.is_none();
         let begun = self.recorder.now();
@@ -288,6 +325,7 @@ impl<'a> CaseStage<'a> {
             self.transcript.until = now;
             let target = &self.plan.target;
             let has_begun = !self.transcript.packets.is_empty();
+            // A client begins by itself, so the case cannot have seen enough before its first packet.
             if now >= end
                 || stop.load(Ordering::Relaxed)
                 || (has_begun || self.plan.side == ExaminedSide::Server)
@@ -297,16 +335,19 @@ impl<'a> CaseStage<'a> {
             }
             self.attend_clients()?;
             let next = self.due.iter().map(|due| due.at.saturating_sub(now)).min().unwrap_or(LOOK);
+            // Processes of clients have to be looked at even if no datagram is due soon.
             let (asleep_from, patience) = (self.recorder.now(), next.min(LOOK));
             match arrivals.recv_timeout(patience) {
-                Ok((lane, peer, bytes, number, at)) => {
+                Ok(Ok((lane, peer, bytes, number, at))) => {
                     // Nobody knows when a client is started by hand, so its time counts from its first packet.
                     if is_awaited && !has_begun {
                         end = at + self.case.lasts(is_quick);
                     }
+                    // A packet shows that the command works.
                     self.vain_starts[lane] = 0;
                     let direction = PacketDirection::Received;
                     let packet = Packet { number, at, lane, peer, direction, bytes };
+                    // The transcript is full: a stack that sends this much is judged by the beginning.
                     if !self.transcript.add(packet) {
                         return Ok(());
                     }
@@ -317,15 +358,18 @@ impl<'a> CaseStage<'a> {
                     });
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    // Waking later than asked shows an overloaded machine, on which times cannot be trusted.
                     let late = self.recorder.now().saturating_sub(asleep_from + patience);
                     self.lateness.add(Span::from_nanos(late.as_nanos() as u64));
                 }
+                // Without its socket, a lane would look like a stack that sends nothing.
+                Ok(Err(error)) => return Err(format!("a socket failed: {error}")),
                 Err(RecvTimeoutError::Disconnected) => return Err("a socket failed".to_owned()),
             }
         }
     }
 
-    /// Queues the datagrams that a function of the case sends.
+    /// Calls a function of the case, and queues the datagrams that it sends.
     fn take(&mut self, act: impl FnOnce(&Case, &ExaminationTarget, &Transcript, &mut DatagramSchedule)) {
         let mut outbox = DatagramSchedule { now: self.recorder.now(), due: Vec::new() };
         act(self.case, &self.plan.target, &self.transcript, &mut outbox);
@@ -334,6 +378,7 @@ impl<'a> CaseStage<'a> {
 
     fn send_due(&mut self, now: Duration) {
         let mut ready: Vec<DueDatagram> = self.due.extract_if(.., |due| due.at <= now).collect();
+        // Several may be due after a long pause; they leave in the order of their times.
         ready.sort_by_key(|due| due.at);
         for DueDatagram { lane, peer, bytes, .. } in ready {
             let peer = peer.unwrap_or(self.plan.address);
@@ -344,11 +389,12 @@ impl<'a> CaseStage<'a> {
             let (number, at) = self.recorder.record(self.case.name, direction, local, peer, &bytes);
             // A datagram that cannot be sent counts as lost: the stack may have closed its socket.
             let _ = socket.send_to(&bytes, peer);
+            // If the transcript is full, the next arrival ends the case.
             self.transcript.add(Packet { number, at, lane, peer, direction, bytes });
         }
     }
 
-    /// Starts clients, and notes those that have ended.
+    /// Records the clients that have ended, and starts clients where the case needs them.
     fn attend_clients(&mut self) -> Result<(), String> {
         let Some(command) = &self.plan.command else { return Ok(()) };
         for (lane, client) in self.clients.iter_mut().enumerate() {
@@ -357,6 +403,7 @@ impl<'a> CaseStage<'a> {
             let has_ended = code.is_some();
             if let Some(code) = code {
                 let at = self.recorder.now();
+                // A process that is not started again ends once. Its code is the same at every look.
                 if !self.transcript.exits.iter().any(|exit| exit.lane == lane) || self.case.restarts {
                     self.transcript.exits.push(Exit { lane, at, code });
                 }
@@ -366,9 +413,11 @@ impl<'a> CaseStage<'a> {
                 }
             }
             let is_first = client.is_none();
+            // A client that ended without a packet may have started too early, so it gets another try.
             let is_vain = has_ended && self.vain_starts[lane] > 0;
             if is_first || has_ended && (self.case.restarts || is_vain) {
                 self.vain_starts[lane] += 1;
+                // The old process group ends before the new client takes its lane.
                 *client = None;
                 *client = Some(command.start(self.locals[lane], PATH)?);
             }
@@ -377,27 +426,45 @@ impl<'a> CaseStage<'a> {
     }
 }
 
-/// Receives the datagrams of a lane.
+/// Receives the datagrams of a lane, and passes them to `sender`, until the case is over or the socket fails.
 fn listen(
     case: &str,
     recorder: &Recorder,
     lane: usize,
     socket: &UdpSocket,
     local: SocketAddr,
-    sender: &Sender<LaneDatagram>,
+    sender: &Sender<Arrival>,
     is_over: &AtomicBool,
-) {
+) -> io::Result<()> {
+    // No UDP payload is longer, so none is cut off.
     let mut buffer = vec![0; 65_536];
-    if socket.set_read_timeout(Some(Duration::from_millis(50))).is_err() {
-        return;
-    }
+    // The timeout bounds how long a case that is over waits for this thread.
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let mut errors = 0;
     while !is_over.load(Ordering::Relaxed) {
-        // An error is a timeout, or an ICMP message about an earlier datagram.
-        let Ok((count, peer)) = socket.recv_from(&mut buffer) else { continue };
+        let (count, peer) = match socket.recv_from(&mut buffer) {
+            Ok(received) => received,
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut | Interrupted) => {
+                errors = 0;
+                continue;
+            }
+            Err(error) if errors >= MOST_ERRORS => return Err(error),
+            Err(_) => {
+                // One error may be an ICMP message about an earlier datagram. The pause is for errors that last.
+                errors += 1;
+                thread::sleep(ERROR_PAUSE);
+                continue;
+            }
+        };
+        errors = 0;
         let bytes = buffer[..count].to_vec();
         let (number, at) = recorder.record(case, PacketDirection::Received, local, peer, &bytes);
-        if sender.send((lane, peer, bytes, number, at)).is_err() {
-            return;
+        if sender.send(Ok((lane, peer, bytes, number, at))).is_err() {
+            break;
         }
     }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

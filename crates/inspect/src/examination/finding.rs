@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// How much a finding matters. Later ones matter more.
+/// The severity of a finding. Later variants are more severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// The case could not be tested; the text says why.
     NotTested,
-    /// The stack does what the specification says.
+    /// The stack behaves as specified.
     Ok,
-    /// The stack differs from the defaults, which the specification allows.
+    /// The stack differs from the defaults, as the specification allows.
     Note,
     /// The stack breaks a SHOULD.
     Warning,
@@ -37,11 +37,11 @@ impl fmt::Display for Severity {
 pub struct Finding {
     /// The severity.
     pub severity: Severity,
-    /// The measurement, in words.
+    /// The result of the measurement, in words.
     pub measured: String,
-    /// The clause that it is judged by; empty for the clause of the case.
+    /// The clause that the finding refers to; empty for the clause of the case.
     pub clause: &'static str,
-    /// The numbers of the packets that prove it.
+    /// The numbers of the packets that show the result.
     pub packets: Vec<u32>,
 }
 
@@ -70,14 +70,14 @@ impl Finding {
         Self::new(Severity::NotTested, reason)
     }
 
-    /// Returns the finding with the clause that it is judged by.
+    /// Returns the finding with this clause in place of the case's.
     #[must_use]
     pub(crate) fn by(mut self, clause: &'static str) -> Self {
         self.clause = clause;
         self
     }
 
-    /// Returns the finding with the packets that prove it.
+    /// Returns the finding with the numbers of the packets that show it.
     #[must_use]
     pub(crate) fn seen_in(mut self, packets: impl IntoIterator<Item = u32>) -> Self {
         self.packets = packets.into_iter().collect();

@@ -13,7 +13,7 @@ use super::packet::PacketDirection;
 #[derive(Debug)]
 pub struct Recorder {
     begun: Instant,
-    /// The time from the Unix epoch to the beginning.
+    /// The time from the Unix epoch to the start of the examination.
     epoch: Duration,
     inner: Mutex<RecorderState>,
 }
@@ -33,7 +33,8 @@ const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 
 impl Recorder {
-    /// Begins an examination. The capture goes to `writer`, which should be buffered.
+    /// Starts the capture of an examination. It is written to `writer`, which should be buffered; with `None`, packets
+    /// are only numbered.
     pub fn new(writer: Option<Box<dyn Write + Send>>) -> Self {
         let file = writer.map(|writer| {
             let mut file = CaptureFile::new(writer);
@@ -51,7 +52,7 @@ impl Recorder {
         self.begun.elapsed()
     }
 
-    /// Records a datagram of a case. Returns its number and its time. The time is taken here, so that the capture is in order.
+    /// Records a datagram of a case. Returns its number and its time. The time is taken here, so that the capture is sorted.
     pub fn record(
         &self,
         case: &str,
@@ -61,6 +62,7 @@ impl Recorder {
         bytes: &[u8],
     ) -> (u32, Duration) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        // The time is taken under the lock, so that times ascend with the numbers.
         let at = self.now();
         inner.count += 1;
         let number = inner.count;
@@ -69,6 +71,7 @@ impl Recorder {
                 PacketDirection::Sent => (local, peer, SENT),
                 PacketDirection::Received => (peer, local, RECEIVED),
             };
+            // 48 bytes are the headers of IPv6 and UDP.
             let mut packet = Vec::with_capacity(bytes.len() + 48);
             // A datagram that no header fits stays in the capture as an empty packet, so that the numbers agree.
             let _ = udp_packet(from, to, 0, Ecn::NotCapable, bytes, &mut packet);
@@ -81,7 +84,7 @@ impl Recorder {
     /// Ends the capture.
     ///
     /// # Errors
-    /// Returns the first error of writing.
+    /// Returns the first write error.
     pub fn finish(self) -> io::Result<()> {
         let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         inner.file.map_or(Ok(()), |file| file.finish().map(drop))

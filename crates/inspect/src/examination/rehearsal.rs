@@ -1,4 +1,4 @@
-//! Cases without sockets and without waiting, against scripted peers.
+//! Runs cases without sockets and without waiting, against scripted stacks.
 
 use std::time::Duration;
 
@@ -10,20 +10,21 @@ use super::finding::{Finding, Severity};
 use super::packet::{Packet, PacketDirection, empty, message};
 use super::transcript::Transcript;
 
-/// The datagrams that a scripted peer will send, with their times in milliseconds.
+/// The datagrams that a scripted stack will send, with their times in milliseconds.
 pub(crate) type ScriptedDatagrams = Vec<(u64, Vec<u8>)>;
 
-/// Plays a case against a peer, and judges it. Returns the findings.
+/// Runs a case against a scripted stack, and judges it. Returns the findings.
 pub(crate) fn rehearse(
     case: &Case,
     target: &ExaminationTarget,
     peer: impl FnMut(u64, Option<&[u8]>, &mut ScriptedDatagrams),
 ) -> Vec<Finding> {
-    (case.judge)(target, &played(case, target, peer))
+    case.findings(target, &played(case, target, peer))
 }
 
-/// Plays a case against a peer. The peer is called once without a datagram, and then with every datagram; it changes its pending
-/// datagrams. Returns the packets.
+/// Runs a case against the scripted stack `peer`, and returns the packets. `peer` is called with the time in
+/// milliseconds, at first without a datagram, and then with every datagram of the examiner. It adds the datagrams that
+/// it will send to its last argument.
 pub(crate) fn played(
     case: &Case,
     target: &ExaminationTarget,
@@ -46,6 +47,7 @@ pub(crate) fn played(
             break;
         };
         transcript.until = now;
+        // The driver does not ask before the first packet either.
         if now > end || !transcript.packets.is_empty() && (case.is_enough)(target, &transcript) {
             break;
         }
@@ -53,6 +55,7 @@ pub(crate) fn played(
         number += 1;
         let add = |direction, bytes| Packet { number, at: now, lane: 0, peer: address, direction, bytes };
         match (ours, theirs) {
+            // If both are due, the examiner goes first, so that every rehearsal has one order.
             (Some((place, at)), _) if at == now => {
                 let DueDatagram { bytes, .. } = outbox.due.remove(place);
                 peer(now.as_millis() as u64, Some(&bytes), &mut pending);
@@ -70,14 +73,14 @@ pub(crate) fn played(
     transcript
 }
 
-/// Returns the worst severity.
+/// Returns the worst severity of the findings.
 pub(crate) fn worst(findings: &[Finding]) -> Severity {
     findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
 }
 
-/// Returns a client that makes `count` confirmable requests one after the other. `timeout_ms` has the timeouts: of the exchange and
-/// of the copy, both from 0 on. `break_it` changes what the client would do with a message of the examiner: it returns true if
-/// the client should do nothing else.
+/// Returns a scripted client that makes `count` confirmable requests one after the other. `timeout_ms` returns the
+/// timeout of an exchange and copy, both counted from 0. `break_it` receives each message of the examiner; if it
+/// returns true, the client does not react as usual.
 pub(crate) fn client(
     count: u16,
     timeout_ms: impl Fn(u16, u32) -> u64,
@@ -138,7 +141,7 @@ pub(crate) fn client(
     }
 }
 
-/// Returns a request of the scripted client.
+/// Returns the request of the scripted client in an exchange.
 pub(crate) fn request(exchange: u16) -> Vec<u8> {
     // The multiplication scatters the tokens.
     let [high, low] = exchange.wrapping_mul(40_503).to_be_bytes();

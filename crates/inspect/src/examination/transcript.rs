@@ -1,4 +1,4 @@
-//! The packets of one case, in the order in which they were sent and received.
+//! The packets of one case, sorted by time.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -7,28 +7,28 @@ use std::time::Duration;
 use super::copies::MessageCopies;
 use super::packet::Packet;
 
-/// Packets that a case keeps. A stack that sends more is cut off.
+/// The most packets that are stored for a case. Further packets are ignored.
 pub(crate) const MAX_PACKETS: usize = 20_000;
 
-/// The end of a client process.
+/// The exit of a client process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// The lane of the process.
+    /// The lane of the client process.
     pub lane: usize,
-    /// The time since the examination began.
+    /// The time of the exit, since the examination began.
     pub at: Duration,
-    /// The exit code: 128 and the number of the signal if one ended it.
+    /// The exit code; 128 plus the number of the signal if a signal ended the process.
     pub code: u8,
 }
 
-/// The packets and the ends of processes of one case.
+/// The packets and process exits of one case.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    /// The packets, in the order of their times.
+    /// The packets, sorted by time.
     pub packets: Vec<Packet>,
-    /// The ends of the client processes.
+    /// The exits of the client processes.
     pub exits: Vec<Exit>,
-    /// The moment at which the case ended.
+    /// The time up to which the case has run, since the examination began.
     pub until: Duration,
 }
 
@@ -53,7 +53,8 @@ impl Transcript {
         self.packets.iter().filter(|packet| !packet.is_received())
     }
 
-    /// Returns the number of copies of this message that the stack has sent so far, this one included.
+    /// Returns the number of copies of the message in this packet that the stack has sent so far, including this
+    /// packet.
     pub(crate) fn copies_of(&self, packet: &Packet) -> usize {
         let id = packet.bytes.get(2..4);
         let is_copy = |other: &&Packet| {
@@ -62,16 +63,17 @@ impl Transcript {
         self.received().filter(is_copy).filter(|other| other.at <= packet.at).count()
     }
 
-    /// Returns the messages that the stack sent and `is_meant` selects, each with its copies.
+    /// Returns those messages of the stack that `is_meant` selects, each with its copies.
     ///
-    /// A message is known by lane, address, type and Message ID. A packet with the Message ID of one that was sent more than
-    /// EXCHANGE_LIFETIME (247 s, RFC 7252 §4.8.2) ago begins another.
+    /// A message is identified by lane, address, type and Message ID. A packet whose Message ID was first sent more than
+    /// EXCHANGE_LIFETIME (247 s, RFC 7252 §4.8.2) ago begins another message.
     pub(crate) fn messages(&self, is_meant: impl Fn(&Packet) -> bool) -> Vec<MessageCopies<'_>> {
         let mut places: HashMap<(usize, SocketAddr, [u8; 2], u8), usize> = HashMap::new();
         let mut all: Vec<MessageCopies<'_>> = Vec::new();
         for packet in self.received().filter(|packet| is_meant(packet)) {
             let Some(&[first, _, high, low]) = packet.bytes.get(..4) else { continue };
             let key = (packet.lane, packet.peer, [high, low], first >> 4 & 3);
+            // A Message ID may be used again after EXCHANGE_LIFETIME (RFC 7252 §4.4).
             let place = places.get(&key).copied().filter(|&place| all[place].is_alive_at(packet.at));
             if let Some(place) = place {
                 all[place].packets.push(packet);
@@ -88,8 +90,8 @@ impl Transcript {
         self.messages(Packet::is_request)
     }
 
-    /// Returns the requests, each with its copies, which may have Message IDs of their own. A request with the token of an earlier
-    /// one that nothing has answered yet is a copy of it.
+    /// Returns the requests of the stack, each with its copies, which may have different Message IDs. A request with
+    /// the token of an earlier unanswered request counts as a copy of the earlier one.
     pub(crate) fn exchanges(&self) -> Vec<MessageCopies<'_>> {
         let token =
             |copies: &MessageCopies<'_>| copies.message().map(|message| message.token).unwrap_or_default();
@@ -103,6 +105,7 @@ impl Transcript {
                     && one.is_alive_at(first.at)
                     && self.answers(one).all(|answer| answer.number > first.number)
             };
+            // A token comes again in long examinations, so the latest exchange with it is meant.
             match all.iter_mut().rev().find(is_continued) {
                 Some(one) => one.packets.extend(copies.packets),
                 None => all.push(copies),
@@ -116,7 +119,7 @@ impl Transcript {
         self.sent().filter(move |answer| copies.are_answered_by(answer))
     }
 
-    /// Returns the end of the process of a lane that came first after `after`.
+    /// Returns the time of the first process exit of a lane at or after `after`; `None` if there is none.
     pub(crate) fn exit_after(&self, lane: usize, after: Duration) -> Option<Duration> {
         self.exits.iter().filter(|exit| exit.lane == lane && exit.at >= after).map(|exit| exit.at).min()
     }

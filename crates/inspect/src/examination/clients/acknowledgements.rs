@@ -1,4 +1,4 @@
-//! Acknowledgements and Resets that do not belong to a request, come twice, or end it.
+//! Cases on acknowledgements and Resets that belong to no request, come twice, or end a request.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty, message};
 use super::super::transcript::Transcript;
-use super::{PAYLOAD, answer_second, has_lasted, is_confirmable, no_request, response};
+use super::{PAYLOAD, answer_second, has_lasted, is_confirmable, response};
 
 pub(super) const UNKNOWN: Case = Case {
     name: "unknown-ack",
@@ -17,6 +17,7 @@ pub(super) const UNKNOWN: Case = Case {
     clause: "RFC 7252 §5.3.2",
     seconds: [8, 8],
     react: |target, transcript, packet, outbox| {
+        // A third of the numbers away, so that no open request of a counting client has it.
         let shift = |id: u16| id.wrapping_add(0x5555);
         forge(target, transcript, packet, outbox, |id, token| (shift(id), token.to_vec()));
     },
@@ -42,11 +43,11 @@ pub(super) const WRONG_TOKEN: Case = Case {
     ..super::CASE
 };
 
-/// The time within which a client that takes a forged answer goes on to its next request, or ends.
+/// The time within which a client that accepts a forged answer continues with its next request, or ends.
 const PROMPT: Duration = Duration::from_millis(1_500);
 
-/// Answers the first request of the case with the Message ID and token that `change` makes of its own. Answers its second copy
-/// rightly.
+/// Answers the first request of the case wrongly: `change` returns another Message ID and token for the answer. Answers
+/// its second copy correctly.
 fn forge(
     target: &ExaminationTarget,
     transcript: &Transcript,
@@ -71,17 +72,16 @@ fn has_second_copy(transcript: &Transcript) -> bool {
 }
 
 fn judge_forged(transcript: &Transcript, what: &str) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let requests = transcript.requests();
     let Some(first) = requests.first() else { return Vec::new() };
     let (begun, lane) = (first.first(), first.first().lane);
     let forged = transcript.sent().find(|packet| packet.lane == lane);
     let evidence = [begun.number].into_iter().chain(forged.map(|packet| packet.number));
     let next = requests.iter().map(MessageCopies::first).find(|packet| packet.number > begun.number);
+    // A client that takes the answer goes on to its next request, or its process ends.
     let ended = transcript.exit_after(lane, begun.at);
     let went_on = next.map(|packet| packet.at).into_iter().chain(ended).min();
+    // Neither an acknowledgement nor a Reset may be answered, not even one that fits nothing (RFC 7252 §4.2).
     let reply = transcript.received().find(|packet| {
         packet.message().is_none_or(|message| matches!(message.kind, Kind::Reset | Kind::Acknowledgement))
     });
@@ -120,9 +120,6 @@ pub(super) const REPEATED: Case = Case {
 };
 
 fn judge_repeated(transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let replies: Vec<u32> = transcript
         .received()
         .filter(|packet| packet.message().is_some_and(|message| message.code == Code::EMPTY))
@@ -151,9 +148,6 @@ pub(super) const RESET: Case = Case {
     // A client that makes one request after the other does not have to make thousands.
     is_enough: |_, transcript| has_lasted(transcript, 4) || transcript.packets.len() > 2_000,
     judge: |_, transcript| {
-        if let Some(finding) = no_request(transcript) {
-            return vec![finding];
-        }
         let requests = transcript.requests();
         let ok = || Finding::ok("no copy after a Reset");
         let evidence = || transcript.packets.iter().take(2).map(|packet| packet.number);
@@ -162,13 +156,14 @@ pub(super) const RESET: Case = Case {
     ..super::CASE
 };
 
-/// Returns a fault if a request is sent again although it was answered before.
+/// Returns a fault if a request is retransmitted although it was answered before; `None` if none is. `how` names the
+/// kind of answer in the finding.
 pub(super) fn stubborn(
     transcript: &Transcript,
     requests: &[MessageCopies<'_>],
     how: &str,
 ) -> Option<Finding> {
-    /// Copies that are sent within this time may have crossed the answer.
+    /// Copies sent within this time after the answer may have crossed it.
     const CROSSING: Duration = Duration::from_millis(100);
     requests.iter().find_map(|copies| {
         let first = copies.first();
@@ -177,7 +172,7 @@ pub(super) fn stubborn(
         })?;
         let late = copies.packets.iter().find(|copy| copy.at > answer.at + CROSSING)?;
         let after = late.at.saturating_sub(answer.at).as_secs_f64();
-        let text = format!("sent again {after:.2} s after it was {how}");
+        let text = format!("the request is sent again {after:.2} s after it was {how}");
         Some(Finding::fault(text).seen_in([first.number, answer.number, late.number]))
     })
 }
@@ -195,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_matches_answers_is_right() {
+    fn a_client_that_matches_answers_by_token_and_message_id_passes() {
         for case in CASES {
             let findings = rehearse(&case, &ExaminationTarget::default(), client(3, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
@@ -203,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_any_answer_is_found() {
+    fn a_client_that_accepts_any_answer_fails() {
         for case in [UNKNOWN, WRONG_TOKEN] {
             let credulous = client(1, timeout, |now, _, pending: &mut ScriptedDatagrams| {
                 pending.clear();
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_answers_acknowledgements_is_found() {
+    fn a_client_that_answers_acknowledgements_fails() {
         for case in [UNKNOWN, WRONG_TOKEN, REPEATED] {
             let chatty = client(3, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                 pending.push((now, empty(Kind::Reset, received.message_id)));
@@ -228,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_goes_on_after_an_answer_is_found() {
+    fn a_client_that_retransmits_after_an_answer_fails() {
         for case in [REPEATED, RESET] {
             let deaf = client(3, timeout, |_, _, _: &mut ScriptedDatagrams| true);
             let findings = rehearse(&case, &ExaminationTarget::default(), deaf);

@@ -1,4 +1,4 @@
-//! Examines whether timeouts follow the round-trip time, and which mechanism they are nearest to.
+//! The case that tests whether timeouts follow the round-trip time, and which mechanism they are nearest to.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::statistics::{median, range};
 use super::super::transcript::Transcript;
-use super::{is_confirmable, no_request, response};
+use super::{is_confirmable, response};
 use crate::nearest::{MeasuredExchange, nearest};
 
 pub(super) const CASE: Case = Case {
@@ -20,15 +20,16 @@ pub(super) const CASE: Case = Case {
     seconds: [35, 60],
     react,
     is_enough: |target, transcript| {
+        // One exchange more shows that the last probe is over.
         transcript.exchanges().len() > AdaptationPhase::all(target) || !transcript.exits.is_empty()
     },
     judge,
     ..super::CASE
 };
 
-/// Exchanges that are answered after 20 ms, before the probes.
+/// The number of exchanges that are answered after 20 ms, before the probes.
 const FAST: usize = 12;
-/// Exchanges that are answered after 1.2 s, before the probes.
+/// The number of exchanges that are answered after 1.2 s, before the probes.
 const SLOW: usize = 6;
 const FAST_RTT: Duration = Duration::from_millis(20);
 const SLOW_RTT: Duration = Duration::from_millis(1_200);
@@ -36,19 +37,19 @@ const SLOW_RTT: Duration = Duration::from_millis(1_200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AdaptationPhase {
     Fast,
-    /// The first copy of a request is lost, to see its timeout.
+    /// The first copy of each request is lost, so that its timeout can be measured.
     ProbeAfterFast,
     Slow,
     ProbeAfterSlow,
 }
 
 impl AdaptationPhase {
-    /// The exchanges in which timeouts are measured, after each round-trip time.
+    /// The number of exchanges whose timeouts are measured, after each round-trip time.
     fn probes(target: &ExaminationTarget) -> usize {
         if target.is_quick { 3 } else { 6 }
     }
 
-    /// The exchanges of all phases.
+    /// The number of exchanges of all phases.
     fn all(target: &ExaminationTarget) -> usize {
         FAST + SLOW + 2 * Self::probes(target)
     }
@@ -65,7 +66,7 @@ impl AdaptationPhase {
     }
 }
 
-/// Every copy is answered after a round trip, as behind a long path. The first copy of a probe is lost.
+/// Answers every copy after a round trip, as on a long path. The first copy of a probe is lost.
 fn react(
     target: &ExaminationTarget,
     transcript: &Transcript,
@@ -74,9 +75,11 @@ fn react(
 ) {
     let exchanges = transcript.exchanges();
     let is_own = |copies: &MessageCopies<'_>| copies.last().number == packet.number;
+    // A mechanism may give a copy another Message ID, so exchanges are counted, and not messages.
     let Some(place) = exchanges.iter().position(is_own) else { return };
     let phase = AdaptationPhase::of(target, place);
     let is_probe = matches!(phase, AdaptationPhase::ProbeAfterFast | AdaptationPhase::ProbeAfterSlow);
+    // A non-confirmable request is not sent again, so its loss would only stop the client.
     let is_lost = is_probe && is_confirmable(packet) && exchanges[place].packets.len() == 1;
     if !is_lost {
         let rtt = if phase == AdaptationPhase::Slow { SLOW_RTT } else { FAST_RTT };
@@ -85,9 +88,6 @@ fn react(
 }
 
 fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let requests = transcript.exchanges();
     let in_phase = |phase| {
         requests
@@ -102,7 +102,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let (fast, slow) = (timeouts(AdaptationPhase::ProbeAfterFast), timeouts(AdaptationPhase::ProbeAfterSlow));
     let (Some(fast_range), Some(slow_range)) = (range(&fast), range(&slow)) else {
         return vec![Finding::not_tested(format!(
-            "{} requests in one process; this takes a client that makes {} one after the other",
+            "{} requests in one process; this case needs a client that makes {} requests one after the other",
             requests.len(),
             AdaptationPhase::all(target)
         ))];
@@ -115,7 +115,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         fast_range.0, fast_range.1, slow_range.0, slow_range.1
     );
     let ratio = median(&slow).zip(median(&fast)).map_or(1.0, |(slow, fast)| slow / fast);
-    // Medians of dithered timeouts of 2 to 3 s differ by less than 1.5.
+    // Medians of dithered timeouts of 2 to 3 s differ by less than 1.5. Timeouts below 2 s have followed the round trips of 20 ms.
     let adapts = ratio > 1.5 || fast_range.1 < 1.9;
     let first = if adapts {
         Finding::note(format!("adapts: {text}"))
@@ -140,7 +140,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     findings.push(match nearest(&[measured], marking.unwrap_or_default()) {
         Some(nearest) if nearest.is_near() && !adapts => Finding::ok(nearest.to_string()),
         Some(nearest) => Finding::note(nearest.to_string()),
-        None => Finding::note("no known mechanism marks its copies as this client does"),
+        None => Finding::note("no known mechanism numbers its copies in the way that this client does"),
     });
     findings
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_adapts_is_noted_and_a_hasty_one_is_warned() {
+    fn a_client_that_adapts_its_timeout_gets_a_note_and_a_hasty_one_a_warning() {
         let adapting = judged(40, |exchange, copy| (if exchange < 17 { 400 } else { 2_600 }) << copy);
         assert_eq!(worst(&adapting), Severity::Note, "{adapting:?}");
         assert!(adapting[0].measured.starts_with("adapts"), "{adapting:?}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_of_the_examination_names_the_same_mechanism() {
+    fn advise_on_a_capture_of_the_examination_names_the_same_mechanism() {
         let patterns: [fn(u16, u32) -> u64; 3] = [
             |exchange, copy| (2_000 + DITHER[usize::from(exchange % 8)]) << copy,
             |exchange, copy| (if exchange < 17 { 400 } else { 2_600 }) << copy,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_is_not_enough() {
+    fn one_request_is_not_enough_for_a_verdict() {
         assert_eq!(worst(&judged(1, |_, copy| 2_000 << copy)), Severity::NotTested);
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies that a server takes or sends otherwise than a client expects.
+//! Cases on bodies that a server accepts or sends in an unexpected way.
 
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
@@ -7,12 +7,13 @@ use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, message};
 use super::super::transcript::{Exit, Transcript};
-use super::{content, has_lasted, no_request, response};
+use super::{content, has_lasted, response};
 
-/// A server that does not know Block1 acts on the first block. It says so with a success that has no Block1.
+/// The examiner acts as a server without Block1: it takes the first block for the whole body, and answers with success
+/// without Block1.
 pub(super) const CUT_SHORT: Case = Case {
     name: "upload-cut-short",
-    summary: "a body in blocks, and a success without Block1 to the first of them",
+    summary: "a success without Block1 in answer to the first block of a body",
     clause: "RFC 7959 §2.3, §2.5",
     seconds: [8, 8],
     react: react_without_block1,
@@ -21,7 +22,7 @@ pub(super) const CUT_SHORT: Case = Case {
     ..super::CASE
 };
 
-/// A constrained server takes few bytes in one message, and says how many it takes.
+/// The examiner acts as a constrained server: it accepts few bytes in one message, and names its limit.
 pub(super) const TOO_LARGE: Case = Case {
     name: "request-too-large",
     summary: "4.13 with Size1 64 to a request with more than 64 bytes",
@@ -33,7 +34,7 @@ pub(super) const TOO_LARGE: Case = Case {
     ..super::CASE
 };
 
-/// A response that is larger than a datagram of CoAP should be.
+/// The examiner answers with one datagram that is larger than a datagram of CoAP should be.
 pub(super) const LARGE_RESPONSE: Case = Case {
     name: "large-response",
     summary: "a response of 8000 bytes in one datagram",
@@ -45,31 +46,31 @@ pub(super) const LARGE_RESPONSE: Case = Case {
     ..super::CASE
 };
 
-/// The bytes that the server of [`TOO_LARGE`] takes in one message, and the size exponent of blocks of this size.
+/// The bytes that the server of [`TOO_LARGE`] accepts in one message, and the size exponent of blocks of this size.
 const LIMIT: usize = 64;
 const LIMIT_SZX: u8 = 2;
 
 /// The bytes of the body of [`LARGE_RESPONSE`].
 const LARGE: usize = 8_000;
 
-/// Returns the part of a request body that a message carries, if it has Block1.
+/// Returns the block of the body that a request carries; `None` without Block1.
 fn block1(packet: &Packet) -> Option<Block> {
     packet.message().filter(|_| packet.is_request())?.block1().ok().flatten()
 }
 
-/// Returns the block that a request asks for, if it has Block2.
+/// Returns the block that a request asks for; `None` without Block2.
 fn block2(packet: &Packet) -> Option<Block> {
     packet.message().filter(|_| packet.is_request())?.block2().ok().flatten()
 }
 
-/// Returns an answer to a request. It is piggybacked if the request is confirmable.
+/// Returns an answer to a request, piggybacked if the request is confirmable.
 fn answer(request: &Packet, code: Code, options: &Options, payload: &[u8]) -> Vec<u8> {
     let Some(received) = request.message() else { return Vec::new() };
     let kind = if received.kind == Kind::Confirmable { Kind::Acknowledgement } else { Kind::NonConfirmable };
     message(kind, code, received.message_id, &received.token, options, payload)
 }
 
-/// Returns the end of the client's process after `packet`. None is seen if no command started the client.
+/// Returns the first exit of the client's process after `packet`; `None` if it did not end, or if no command started it.
 fn end_after<'a>(transcript: &'a Transcript, packet: &Packet) -> Option<&'a Exit> {
     transcript.exits.iter().find(|exit| exit.lane == packet.lane && exit.at >= packet.at)
 }
@@ -86,10 +87,8 @@ fn react_without_block1(
 }
 
 fn judge_cut_short(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let is_first = |packet: &&Packet| block1(packet).is_some_and(|block| block.num() == 0 && block.more());
+    // A body in one block is whole with its first message, so a success to it proves nothing.
     let Some(first) = transcript.received().find(is_first) else {
         let text = "no body came in blocks; give a command that sends more than 1024 bytes";
         return vec![Finding::not_tested(text)];
@@ -105,21 +104,23 @@ fn judge_cut_short(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Findin
                 "the client goes on with its blocks, so it does not take the success for the whole body";
             Finding::ok(text).seen_in(evidence.chain([next.number]))
         }
+        // The user of the client takes this for a complete upload.
         (None, Some(Exit { code: 0, .. })) => {
-            let text = format!("the client ends with success, and has sent {bytes} bytes of a longer body");
+            let text =
+                format!("the client ends with success, although it sent only {bytes} bytes of a longer body");
             Finding::warning(text).seen_in(evidence)
         }
         (None, Some(Exit { code, .. })) => {
             Finding::ok(format!("the client ends with an error (exit code {code})")).seen_in(evidence)
         }
-        (None, None) => {
-            Finding::not_tested("the client sends nothing more, and its end is not seen").seen_in(evidence)
-        }
+        (None, None) => Finding::not_tested("the client sends nothing more, and how it ended is not visible")
+            .seen_in(evidence),
     }]
 }
 
 fn react_with_limit(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outbox: &mut DatagramSchedule) {
     let Some(received) = packet.message().filter(|_| packet.is_request()) else { return };
+    // The limit is checked first: a block may be too large, too.
     let answered = match block1(packet) {
         _ if received.payload().len() > LIMIT => {
             answer(packet, Code::REQUEST_ENTITY_TOO_LARGE, &Options::new().size1(LIMIT as u32), &[])
@@ -134,9 +135,6 @@ fn react_with_limit(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outb
 }
 
 fn judge_limit(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let size = |packet: &Packet| packet.message().map_or(0, |message| message.payload().len());
     let Some(large) = transcript.received().find(|packet| packet.is_request() && size(packet) > LIMIT) else {
         let text = "no request came with more than 64 bytes; give a command that sends some";
@@ -149,7 +147,7 @@ fn judge_limit(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     // A program may end with 0 after any response: its exit code says nothing here.
     vec![match smaller {
         Some(block) => {
-            let text = format!("the client sends blocks of {} bytes then", size(block));
+            let text = format!("after 4.13 the client sends blocks of {} bytes", size(block));
             Finding::ok(text).seen_in(evidence.chain([block.number]))
         }
         None => Finding::note("the client does not try blocks of the size that 4.13 names").seen_in(evidence),
@@ -166,6 +164,7 @@ fn react_largely(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outbox:
         Some(asked) => {
             let end = (asked.offset() + asked.size()).min(LARGE);
             let block = Block::new(asked.num(), end < LARGE, asked.szx());
+            // A client may ask for a block behind the end.
             let payload = body.get(asked.offset()..end).unwrap_or_default();
             content(packet, &block.map_or_else(Options::new, |block| Options::new().block2(block)), payload)
         }
@@ -174,23 +173,21 @@ fn react_largely(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outbox:
 }
 
 fn judge_large(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let requests = transcript.requests();
     let Some(asked) = requests.iter().find(|request| block2(request.first()).is_none()) else {
-        return vec![Finding::not_tested("the client asks for blocks from the beginning")];
+        return vec![Finding::not_tested(
+            "all requests of the client ask for blocks, so no large response was sent",
+        )];
     };
     let large = transcript.answers(asked).next().map(|sent| sent.number);
     let evidence = asked.numbers().take(3).chain(large);
     let mut later = transcript.received().filter(|packet| packet.number > asked.first().number);
     let block = later.find(|packet| block2(packet).is_some());
     vec![match (block, end_after(transcript, asked.first())) {
-        (Some(block), _) => {
-            Finding::ok("the client asks for blocks then").seen_in(evidence.chain([block.number]))
-        }
+        (Some(block), _) => Finding::ok("after the large response, the client asks for blocks")
+            .seen_in(evidence.chain([block.number])),
         (None, Some(Exit { code: 0, .. })) if asked.packets.len() == 1 => {
-            Finding::ok("the client takes 8000 bytes in one datagram").seen_in(evidence)
+            Finding::ok("the client accepts 8000 bytes in one datagram").seen_in(evidence)
         }
         // Copies show that the client ignored the response, whatever its exit code.
         (None, _) if asked.packets.len() > 1 => {
@@ -202,12 +199,14 @@ fn judge_large(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
                 format!("the client ends with an error (exit code {code}) and does not ask for blocks");
             Finding::note(text).seen_in(evidence)
         }
+        // Without a command no end is seen. Then a next request shows that the client took the response.
         (None, None) => {
             let another = requests.iter().any(|other| other.first().number > asked.first().number);
             if another {
-                Finding::ok("the client goes on to its next request").seen_in(evidence)
+                Finding::ok("the client accepts the response and goes on to its next request")
+                    .seen_in(evidence)
             } else {
-                Finding::not_tested("the client sends nothing more, and its end is not seen")
+                Finding::not_tested("the client sends nothing more, and how it ended is not visible")
                     .seen_in(evidence)
             }
         }
@@ -236,8 +235,8 @@ mod tests {
         message(Kind::Confirmable, Code::GET, id, b"body", &options, &[])
     }
 
-    /// Judges a client that sends `first`, and then the datagram that `next` makes of the first answer. If there is none, it ends
-    /// with `code`.
+    /// Returns the findings about a client that sends `first`, and then the datagram that `next` makes from the first answer.
+    /// If there is none, it ends with `code`.
     fn judged(
         case: &Case,
         first: &[u8],
@@ -271,7 +270,7 @@ mod tests {
         (case.react)(&ExaminationTarget::default(), &transcript, &request, &mut outbox);
         transcript.add(packet(2, PacketDirection::Sent, outbox.due.remove(0).bytes));
         transcript.exits.push(Exit { lane: 0, at: std::time::Duration::from_millis(3), code });
-        worst(&(case.judge)(&ExaminationTarget::default(), &transcript))
+        worst(&case.findings(&ExaminationTarget::default(), &transcript))
     }
 
     fn block(num: u32, more: bool, szx: u8) -> Option<Block> {
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_for_the_first_block_is_not_one_for_the_body() {
+    fn a_client_must_not_take_success_for_the_first_block_as_success_for_the_body() {
         let first = || put(1, block(0, true, 6), &[b'x'; 1024]);
         let goes_on = |received: &Message<'_>| {
             assert_eq!((received.code, received.block1()), (Code::CHANGED, Ok(None)));
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_4_13_names_is_tried() {
+    fn a_client_retries_with_the_block_size_of_a_4_13() {
         let first = || put(1, None, &[b'x'; 500]);
         let smaller = |received: &Message<'_>| {
             assert_eq!((received.code, received.size1()), (Code::REQUEST_ENTITY_TOO_LARGE, Some(64)));
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_response_is_taken_or_asked_for_in_blocks() {
+    fn a_client_may_accept_a_large_response_or_ask_for_blocks() {
         let asks = |received: &Message<'_>| {
             assert_eq!(received.payload().len(), LARGE);
             Some(get(2, block(0, false, 6)))

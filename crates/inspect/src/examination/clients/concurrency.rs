@@ -1,10 +1,10 @@
-//! The number of outstanding interactions.
+//! The case on the number of outstanding requests (NSTART).
 
 use super::super::case::Case;
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
-use super::{has_lasted, no_request};
+use super::has_lasted;
 
 pub(super) const CASE: Case = Case {
     name: "nstart",
@@ -17,15 +17,14 @@ pub(super) const CASE: Case = Case {
 };
 
 fn judge(transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let is_counted = |packet: &Packet| packet.is_request() && super::is_confirmable(packet);
     let requests = transcript.messages(is_counted);
     let numbers: Vec<u32> = requests.iter().map(|copies| copies.first().number).take(10).collect();
     let finding = match requests.len() {
-        1 => Finding::ok("1 outstanding, which shows nothing unless the command asks for several at once"),
-        count => Finding::warning(format!("{count} outstanding within 4 s; NSTART is 1")),
+        1 => {
+            Finding::ok("1 request outstanding; this shows nothing unless the command makes several at once")
+        }
+        count => Finding::warning(format!("{count} requests outstanding within 4 s; NSTART is 1")),
     };
     vec![finding.seen_in(numbers)]
 }
@@ -38,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_right_and_four_are_too_many() {
+    fn one_outstanding_request_passes_and_four_fail() {
         let patient = client(4, |_, copy| 2_000 << copy, sound);
         assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), patient)), Severity::Ok);
         let greedy = |_, _: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
@@ -47,6 +46,6 @@ mod tests {
         };
         let findings = rehearse(&CASE, &ExaminationTarget::default(), greedy);
         assert_eq!(worst(&findings), Severity::Warning);
-        assert!(findings[0].measured.starts_with("4 outstanding"), "{findings:?}");
+        assert!(findings[0].measured.starts_with("4 requests outstanding"), "{findings:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! The first timeout, over many exchanges.
+//! The case on the first timeout, over many exchanges.
 
 use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::statistics::{chance_of_narrow, critical_distance, distance_from_uniform, range};
 use super::super::transcript::Transcript;
-use super::{answer_second, no_request};
+use super::answer_second;
 
 pub(super) const CASE: Case = Case {
     name: "first-timeout",
@@ -19,7 +19,7 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The timeouts that are measured.
+/// Returns the number of timeouts to measure.
 fn wanted(target: &ExaminationTarget) -> usize {
     if target.is_quick { 12 } else { 40 }
 }
@@ -27,7 +27,7 @@ fn wanted(target: &ExaminationTarget) -> usize {
 /// The share by which scheduling may lengthen or shorten a timeout.
 const NOISE: f64 = 0.03;
 
-/// Returns the times between the first and second copy, in seconds, and the packets.
+/// Returns the time between the first and the second copy of each request in seconds, with the numbers of both packets.
 fn first_timeouts(transcript: &Transcript) -> Vec<(f64, [u32; 2])> {
     let requests = transcript.requests();
     let twice = requests.iter().filter_map(|copies| {
@@ -38,9 +38,6 @@ fn first_timeouts(transcript: &Transcript) -> Vec<(f64, [u32; 2])> {
 }
 
 fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let measured = first_timeouts(transcript);
     let timeouts: Vec<f64> = measured.iter().map(|(timeout, _)| *timeout).collect();
     let packets: Vec<u32> = measured.iter().flat_map(|(_, packets)| *packets).collect();
@@ -49,46 +46,54 @@ fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         return vec![Finding::fault("a lost request is not sent again").seen_in(numbers)];
     };
     let count = timeouts.len();
-    let span = format!("{low:.2}–{high:.2} s over {count} exchanges");
+    let span = format!("first timeouts of {low:.2}–{high:.2} s over {count} exchanges");
     let base = if low < 1.0 - NOISE {
         Finding::warning(format!("{span}: below 1 s")).by("RFC 7252 §4.8.1")
     } else if low >= 2.0 * (1.0 - NOISE) && high <= 3.0 * (1.0 + NOISE) {
-        Finding::ok(format!("{span}: within ACK_TIMEOUT and ACK_TIMEOUT · ACK_RANDOM_FACTOR, 2–3 s"))
+        Finding::ok(format!("{span}: between ACK_TIMEOUT and ACK_TIMEOUT · ACK_RANDOM_FACTOR, 2–3 s"))
     } else {
-        Finding::note(format!("{span}; by default it is 2–3 s")).by("RFC 7252 §4.8")
+        Finding::note(format!("{span}; the default is 2–3 s")).by("RFC 7252 §4.8")
     };
     vec![base.seen_in(packets.clone()), dither(&timeouts, low, high).seen_in(packets)]
 }
 
-/// Judges the random part.
+/// Judges whether first timeouts are random, as they should be. `low` and `high` are the shortest and the longest, in
+/// seconds.
 fn dither(timeouts: &[f64], low: f64, high: f64) -> Finding {
     const SHOULD: &str = "RFC 7252 §4.8.1";
     let count = timeouts.len();
     let factor = high / low;
+    // Timeouts of 2 s that differ by 3 % lie within 60 ms: 6 % of the range from 2 to 3 s.
     let chance = chance_of_narrow(count.max(1), (2.0 * NOISE).min(1.0));
+    // Differences of this size come from scheduling, and prove no randomness.
     if factor < 1.0 + NOISE {
         if count < 3 {
-            return Finding::not_tested(format!("{count} timeouts do not show whether they are random"));
+            return Finding::not_tested(format!(
+                "{count} timeouts are too few to show whether they are random"
+            ));
         }
         return Finding::warning(format!(
-            "not random: they differ by {:.1} % (chance {chance:.0e} with ACK_RANDOM_FACTOR 1.5)",
+            "not random: the timeouts differ by {:.1} % (chance {chance:.0e} with ACK_RANDOM_FACTOR 1.5)",
             (factor - 1.0) * 100.0
         ))
         .by(SHOULD);
     }
     if count < 6 {
         return Finding::note(format!(
-            "random, by a factor of at least {factor:.2}; {count} are too few for more"
+            "random: the longest is {factor:.2} times the shortest; {count} timeouts are too few to judge their distribution"
         ));
     }
+    // RFC 7252 §4.2 draws from ACK_TIMEOUT to ACK_TIMEOUT · ACK_RANDOM_FACTOR.
     let distance = distance_from_uniform(timeouts, 2.0, 3.0);
     let critical = critical_distance(count);
     let figures = format!("Kolmogorov–Smirnov {distance:.2}, critical at 1 %: {critical:.2}");
     if distance <= critical {
         Finding::ok(format!("random: consistent with uniform over 2–3 s ({figures})")).by(SHOULD)
     } else {
-        Finding::note(format!("random by a factor of {factor:.2}, not uniform over 2–3 s ({figures})"))
-            .by(SHOULD)
+        Finding::note(format!(
+            "random: the longest is {factor:.2} times the shortest, but not uniform over 2–3 s ({figures})"
+        ))
+        .by(SHOULD)
     }
 }
 
@@ -105,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dithered_timeout_of_2_to_3_s_is_right() {
+    fn a_random_first_timeout_of_2_to_3_s_passes() {
         let findings = judged(|exchange, copy| (2_000 + u64::from(exchange) * 617 % 1_000) << copy);
         assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
         assert!(findings[0].measured.contains("40 exchanges"), "{findings:?}");
     }
 
     #[test]
-    fn a_fixed_timeout_is_a_warning_and_a_short_one_too() {
+    fn a_fixed_or_short_first_timeout_is_a_warning() {
         let findings = judged(|_, copy| 2_000 << copy);
         assert_eq!(findings[0].severity, Severity::Ok);
         assert_eq!(findings[1].severity, Severity::Warning, "{findings:?}");
@@ -121,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_timeout_is_a_note_and_a_missing_one_a_fault() {
+    fn a_wide_range_of_first_timeouts_is_a_note_and_a_missing_retransmission_a_fault() {
         let findings = judged(|exchange, copy| (3_000 + u64::from(exchange) * 617 % 4_500) << copy);
         assert_eq!(worst(&findings), Severity::Note, "{findings:?}");
         let findings = judged(|_, _| 10_000_000);

@@ -1,4 +1,4 @@
-//! Requests to a group.
+//! The case on requests to a multicast group.
 
 use coapace_proto::{Code, Kind, Options};
 
@@ -18,10 +18,11 @@ pub(super) const CASE: Case = Case {
     react,
     is_enough: |_, transcript| has_lasted(transcript, 6),
     judge,
+    lacks: |_, _| None,
     ..super::CASE
 };
 
-/// The times after which members answer, milliseconds: within the Leisure of 5 s (RFC 7252 §8.2).
+/// The times after which the two members answer, in milliseconds: within the Leisure of 5 s (RFC 7252 §8.2).
 const LEISURE: [u64; 2] = [200, 700];
 
 fn react(
@@ -31,9 +32,11 @@ fn react(
     outbox: &mut DatagramSchedule,
 ) {
     let Some(request) = packet.message().filter(|_| packet.is_request()) else { return };
+    // Members answer a copy of a request once (RFC 7252 §4.5).
     if transcript.copies_of(packet) > 1 {
         return;
     }
+    // Each member has a Message ID of its own, as members are endpoints of their own.
     for (n, after) in (1..).zip(LEISURE) {
         let id = target.id(n);
         let options = Options::new();
@@ -50,6 +53,7 @@ fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     };
     let is_confirmable = super::is_confirmable(request.first());
     let numbers = request.numbers().take(4);
+    // Every member would acknowledge it, all at once (RFC 7252 §8.1).
     if is_confirmable {
         let copies = request.packets.len();
         let text =
@@ -59,7 +63,7 @@ fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let is_reset = |packet: &&Packet| packet.message().is_some_and(|message| message.kind == Kind::Reset);
     let mut findings = vec![Finding::ok("the request is non-confirmable").seen_in(numbers)];
     findings.extend(transcript.received().find(is_reset).map(|reset| {
-        let text = "the response of a member is rejected with a Reset";
+        let text = "the client rejects the response of a group member with a Reset";
         Finding::fault(text).by("RFC 7252 §8.2").seen_in([reset.number])
     }));
     findings
@@ -90,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_asked_without_acknowledgements_and_its_members_are_heard() {
+    fn a_client_must_ask_a_group_without_confirmation_and_accept_answers_of_all_members() {
         assert_eq!(judged(Kind::NonConfirmable, false), Severity::Ok);
         assert_eq!(judged(Kind::NonConfirmable, true), Severity::Fault);
         assert_eq!(judged(Kind::Confirmable, false), Severity::Fault);
     }
 
     #[test]
-    fn without_a_request_nothing_is_tested() {
+    fn without_a_request_to_the_group_nothing_is_tested() {
         assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), |_, _, _| {})), Severity::NotTested);
     }
 }

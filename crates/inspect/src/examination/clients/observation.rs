@@ -1,4 +1,4 @@
-//! Notifications that are reordered, repeated and lost.
+//! The case on notifications that are reordered, repeated and lost.
 
 use coapace_proto::{Kind, Options};
 
@@ -6,7 +6,7 @@ use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
-use super::{confirmable_response, has_lasted, no_request, response, response_with};
+use super::{confirmable_response, has_lasted, response, response_with};
 
 pub(super) const CASE: Case = Case {
     name: "observer",
@@ -19,8 +19,8 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The notifications: milliseconds after the registration, the number of the Message ID, and the sequence number. The
-/// notification with 4 is lost, 5 comes late, behind 6, and 6 comes twice.
+/// The notifications that the examiner sends: milliseconds after the registration, the number of the Message ID, and
+/// the sequence number. Sequence number 4 is lost, 5 comes late, after 6, and 6 comes twice.
 const NOTIFICATIONS: [(u64, u16, u32); 5] =
     [(400, 1, 3), (900, 2, 6), (1_300, 3, 5), (1_700, 2, 6), (2_300, 4, 7)];
 
@@ -41,6 +41,7 @@ fn react(
         return outbox.answer(packet, 0, response(packet));
     }
     outbox.answer(packet, 0, response_with(packet, &Options::new().observe(2)));
+    // A client may register again. Its second observation would get the same Message IDs.
     let is_first = transcript.received().filter(|packet| is_registration(packet)).count() == 1;
     for (after, number, sequence) in NOTIFICATIONS.into_iter().filter(|_| is_first) {
         let options = Options::new().observe(sequence);
@@ -49,9 +50,6 @@ fn react(
 }
 
 fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     if !transcript.received().any(is_registration) {
         return vec![Finding::not_tested("the client does not observe; give a command that does")];
     }
@@ -77,6 +75,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         .exits
         .first()
         .is_some_and(|exit| notifications.last().is_some_and(|last| exit.at < last.at));
+    // A client that has ended can acknowledge nothing, so this is not a fault.
     if notifications.len() < NOTIFICATIONS.len() || ended {
         return vec![Finding::not_tested("the client ended before all notifications were sent")];
     }
@@ -84,6 +83,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if !rejected.is_empty() {
         findings.push(Finding::fault("a notification is rejected with a Reset").seen_in(rejected));
     }
+    // Places 1 and 3 have one Message ID. Only the later of them is the copy.
     let is_copy = |place: usize| target.id(NOTIFICATIONS[place].1) == target.id(2) && place > 1;
     let (copies, others): (Vec<_>, Vec<_>) = unanswered.into_iter().partition(|(place, _)| is_copy(*place));
     if !others.is_empty() {
@@ -96,7 +96,10 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         findings.push(Finding::warning(text).by("RFC 7252 §4.5").seen_in(packets));
     }
     if findings.is_empty() {
-        findings.push(Finding::ok("all are acknowledged, the late one and the copy too").seen_in(evidence));
+        findings.push(
+            Finding::ok("all notifications are acknowledged, also the late one and the copy")
+                .seen_in(evidence),
+        );
     }
     findings
 }
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
     use coapace_proto::{Code, Message};
 
-    /// Plays an observer; `answers` says with what it answers the `n`th notification.
+    /// Returns the findings about an observer; `answers` returns the type of its answer to the `n`th notification.
     fn judged(answers: impl Fn(usize) -> Option<Kind>) -> Vec<Finding> {
         let mut seen = 0;
         let peer = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_acknowledges_every_notification() {
+    fn a_client_must_acknowledge_every_confirmable_notification() {
         assert_eq!(worst(&judged(|_| Some(Kind::Acknowledgement))), Severity::Ok);
         let findings = judged(|n| (n != 2).then_some(Kind::Acknowledgement));
         assert_eq!(worst(&findings), Severity::Fault, "the late one is ignored");

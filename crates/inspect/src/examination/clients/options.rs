@@ -1,4 +1,4 @@
-//! Responses with options that a client does not know.
+//! Cases on responses with options that a client does not know.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, empty};
 use super::super::transcript::Transcript;
-use super::{PAYLOAD, confirmable_response, content, has_lasted, is_confirmable, no_request, response};
+use super::{PAYLOAD, confirmable_response, content, has_lasted, is_confirmable, response};
 
-/// A client ignores an acknowledgement that it rejects (RFC 7252 §4.2), so no message shows that it did. But a client that takes
-/// the first block of a body for the response asks for the next block, and a client that rejects it does not. The second request
-/// is answered with a first block without the option. This shows whether the client asks for further blocks at all.
+/// The first request is answered with the first block of a body and a critical option. A client silently ignores an
+/// acknowledgement that it rejects (RFC 7252 §4.2), so no message shows the rejection. But a client that accepts the
+/// block asks for the next one. The second request is answered with a first block without the option, which shows
+/// whether the client asks for further blocks at all.
 pub(super) const PIGGYBACKED: Case = Case {
     name: "critical-piggybacked",
     summary: "the first block of a piggybacked response with a critical option that nobody knows",
@@ -52,24 +53,24 @@ pub(super) const ELECTIVE: Case = Case {
     ..SEPARATE
 };
 
-/// The size exponent of the block with the option. A request for a further block has the exponent of the block that it follows.
+/// The size exponent of the block with the option. A request for a further block has the exponent of the previous block.
 const PROBE: u8 = 0;
 /// The size exponent of the block without the option.
 const CONTROL: u8 = 1;
 
-/// Returns the block that a request asks for, if it is not the first one.
+/// Returns the block that a request asks for; `None` if it is the first one, or without Block2.
 fn further_block(packet: &Packet) -> Option<Block> {
     let message = packet.message().filter(|_| packet.is_request())?;
     message.block2().ok().flatten().filter(|block| block.num() > 0)
 }
 
-/// Returns the numbers of the requests for further blocks of this size.
+/// Returns the packet numbers of the requests for further blocks of this size.
 fn follow_ups(transcript: &Transcript, szx: u8) -> Vec<u32> {
     let of_size = |packet: &&Packet| further_block(packet).is_some_and(|block| block.szx() == szx);
     transcript.received().filter(of_size).map(|packet| packet.number).collect()
 }
 
-/// Returns the requests for the resource as a whole, without their copies.
+/// Returns the requests for the whole resource, without their copies.
 fn wholes(transcript: &Transcript) -> impl Iterator<Item = &Packet> {
     let requests = transcript.requests().into_iter().map(|request| request.first());
     requests.filter(|packet| is_confirmable(packet) && further_block(packet).is_none())
@@ -87,9 +88,11 @@ fn react_with_block(
     let first_block = |szx: u8| {
         let options =
             Block::new(0, true, szx).map_or_else(Options::new, |block| Options::new().block2(block));
+        // The payload has 8 bytes, and a block 16 · 2^szx.
         (options, PAYLOAD.repeat(2 << szx))
     };
     let (options, payload) = match (further_block(packet), place(transcript, packet)) {
+        // The block that is asked for becomes the last one, so that the transfer ends.
         (Some(block), _) => {
             let last = Block::new(block.num(), false, block.szx());
             (last.map_or_else(Options::new, |block| Options::new().block2(block)), PAYLOAD.to_vec())
@@ -105,16 +108,14 @@ fn react_with_block(
     outbox.answer(packet, 0, content(packet, &options, &payload));
 }
 
-/// Returns the place of a request among the requests for the whole resource; `None` for a copy.
+/// Returns the number of a request among the requests for the whole resource; `None` for a copy.
 fn place(transcript: &Transcript, packet: &Packet) -> Option<usize> {
     wholes(transcript).position(|request| request.number == packet.number)
 }
 
 fn judge_blocks(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let requests = transcript.requests();
+    // The first confirmable request got the block with the option.
     let probe = requests.iter().find(|request| is_confirmable(request.first()));
     let Some(probe) = probe else { return Vec::new() };
     let answer = transcript.answers(probe).next().map(|packet| packet.number);
@@ -129,10 +130,11 @@ fn judge_blocks(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Find
         Finding::ok(format!("the response is ignored: the request is sent again after {after:.2} s"))
             .seen_in(evidence.chain([copy.number]))
     } else if let Some(next) = control.first() {
-        Finding::ok("the client asks for the next block of a response without the option alone")
+        Finding::ok("the client asks for the next block only of the response without the option")
             .seen_in(evidence.chain([*next]))
     } else if wholes(transcript).nth(1).is_some() {
-        let text = "the client asks for no further blocks, so nothing shows what it makes of the first";
+        let text =
+            "the client asks for no further blocks at all, so nothing shows whether it rejects the option";
         Finding::not_tested(text).seen_in(evidence)
     } else if target.has_command && transcript.exit_after(probe.first().lane, probe.first().at).is_none() {
         Finding::ok("the client goes on waiting for a response").seen_in(evidence)
@@ -143,7 +145,8 @@ fn judge_blocks(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Find
     vec![finding]
 }
 
-/// The first request is acknowledged and answered separately, the others are answered at once.
+/// The common part of two cases: the first request is acknowledged and answered separately, all others are answered at
+/// once.
 const SEPARATE: Case = Case {
     seconds: [4, 4],
     is_enough: |_, transcript| {
@@ -171,13 +174,10 @@ fn react_separately(
     }
 }
 
-/// Judges the reply to the separate response, which has to be of this kind.
+/// Judges the client's reply to the separate response. Its type must be `wanted`.
 fn judge_separate(transcript: &Transcript, wanted: Kind) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let Some(response) = transcript.sent().find(|packet| is_confirmable(packet)) else {
-        return vec![Finding::not_tested("the case was too short for the response")];
+        return vec![Finding::not_tested("the case ended before the response was sent")];
     };
     let id = response.message().map(|message| message.message_id).unwrap_or_default();
     let word = |kind| if kind == Kind::Reset { "rejected with a Reset" } else { "acknowledged" };
@@ -216,7 +216,7 @@ mod tests {
         received.code.is_response() && received.value(CRITICAL_OPTION).is_some()
     }
 
-    /// Asks for the block after one that is not the last.
+    /// Sends a request for the block after one that is not the last.
     fn ask_for_next(now: u64, received: &Message<'_>, pending: &mut ScriptedDatagrams) {
         let Some(block) = received.block2().unwrap().filter(|block| block.more()) else { return };
         let next = Options::new().uri_path("examined").block2(Block::new(1, false, block.szx()).unwrap());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_rejects_critical_options_alone_is_right() {
+    fn a_client_that_rejects_only_unknown_critical_options_passes() {
         for case in [PIGGYBACKED, CRITICAL, ELECTIVE] {
             let findings = rehearse(&case, &ExaminationTarget::default(), client(2, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_gives_up_at_once_is_right_if_it_asks_for_blocks_that_it_may_take() {
+    fn a_client_that_gives_up_its_request_passes_only_if_it_also_asks_for_allowed_blocks() {
         for asks in [true, false] {
             let quick = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                 if is_unknown(received) {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_on_is_right_if_it_is_seen_to_be_there() {
+    fn a_client_that_keeps_waiting_passes_only_if_its_process_can_be_watched() {
         for has_command in [true, false] {
             let patient = client(1, timeout, |_, _, pending: &mut ScriptedDatagrams| {
                 pending.clear();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_asks_for_the_next_block_of_what_it_has_to_reject_is_at_fault() {
+    fn a_client_that_asks_for_the_next_block_of_a_response_it_must_reject_fails() {
         let credulous = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
             pending.clear();
             ask_for_next(now, received, pending);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_ignores_the_separate_response_or_replies_otherwise_is_at_fault() {
+    fn a_client_that_ignores_a_separate_response_with_an_unknown_critical_option_fails() {
         for (case, wrong) in [(CRITICAL, Kind::Acknowledgement), (ELECTIVE, Kind::Reset)] {
             for is_silent in [true, false] {
                 let broken = client(1, timeout, |now, received, pending: &mut ScriptedDatagrams| {

@@ -1,4 +1,4 @@
-//! Messages that a client has no use for.
+//! Cases on messages that a client must reject or ignore.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(super) const UNMATCHED: Case = Case {
 
 pub(super) const MALFORMED: Case = Case {
     name: "client-malformed",
-    summary: "datagrams that are no messages",
+    summary: "datagrams that are not CoAP messages",
     clause: "RFC 7252 §3, §4.2",
     react: |target, transcript, packet, outbox| {
         let numbered = (PROVOKED..).zip(DATAGRAMS).map(|(n, (_, bytes))| numbered(target, n, bytes));
@@ -53,11 +53,11 @@ pub(super) const MALFORMED: Case = Case {
     ..PROVOCATION
 };
 
-/// The number of the Message ID with which a client is provoked.
+/// The number of the Message ID of the first message that the client must reject.
 const PROVOKED: u16 = 900;
 
-/// Malformed datagrams: their names and bytes. The third and fourth byte are replaced by the Message ID. A datagram of another
-/// version has to be ignored. One with a format error is rejected with a Reset or silently.
+/// Malformed datagrams: their names and bytes. The third and fourth byte are replaced by the Message ID. A datagram of
+/// another version must be ignored. A datagram with a format error may be rejected with a Reset or silently.
 const DATAGRAMS: [(&str, &[u8]); 6] = [
     (OTHER_VERSION, b"\x80\x45\0\0"),
     ("token length 15", b"\x4f\x45\0\0"),
@@ -78,17 +78,19 @@ fn numbered(target: &ExaminationTarget, n: u16, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A request waits while the client is provoked, and is answered then.
+/// The common part of the cases: a request is left unanswered while the client gets messages to reject, and is answered
+/// afterwards.
 const PROVOCATION: Case = Case {
     seconds: [4, 4],
     is_enough: |_, transcript| {
         let answered = transcript.sent().filter(|packet| is_response(packet)).map(|packet| packet.at).next();
         answered.is_some_and(|at| transcript.until > at + Duration::from_millis(700))
     },
+    lacks: |_, _| None,
     ..super::CASE
 };
 
-/// Returns whether it is the response that the client waits for.
+/// Returns whether this is the response that the client waits for.
 fn is_response(packet: &Packet) -> bool {
     packet.message().is_some_and(|message| {
         matches!(message.kind, Kind::Acknowledgement | Kind::NonConfirmable) && message.code == Code::CONTENT
@@ -108,8 +110,10 @@ fn provoke(
     let is_first = transcript.received().filter(|packet| packet.is_request()).count() == 1;
     if is_first {
         for (place, bytes) in datagrams.iter().enumerate() {
+            // Apart in time, so that a reply without a known Message ID belongs to the datagram before it.
             outbox.answer(packet, 50 * place as u64, bytes.clone());
         }
+        // Before the first timeout of 2 s, so that no copy comes between.
         outbox.answer(packet, 1_000, response(packet));
     } else if transcript.copies_of(packet) > 1 || is_confirmable(packet) {
         outbox.answer(packet, 0, response(packet));
@@ -121,6 +125,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript, what: &str) -> Vec
         return no_request(transcript).into_iter().collect();
     }
     let id = target.id(PROVOKED);
+    // The provocation is sent before any response.
     let Some(provocation) = transcript.sent().next() else { return Vec::new() };
     let answer = |kind| transcript.received().find(move |packet| packet.is_answer(kind, id));
     let finding = if let Some(reset) = answer(Kind::Reset) {
@@ -140,6 +145,7 @@ fn judge_malformed(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Findin
         return no_request(transcript).into_iter().collect();
     };
     let datagrams: Vec<&Packet> = transcript.sent().filter(|packet| !is_response(packet)).collect();
+    // The right answer comes last. A client that ends before it took a malformed datagram for the answer, or crashed.
     let right =
         transcript.sent().find(|packet| is_response(packet)).map(|packet| packet.at).unwrap_or_default();
     let mut resets = 0;
@@ -161,14 +167,17 @@ fn judge_malformed(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Findin
             _ => "it is rejected with a Reset or silently",
         };
         let packets = datagrams.get(meant).map(|packet| packet.number).into_iter().chain([answer.number]);
-        findings.push(Finding::fault(format!("{what} to {name}; {wanted}")).seen_in(packets));
+        findings.push(Finding::fault(format!("{what} in answer to {name}; {wanted}")).seen_in(packets));
     }
     let all = || datagrams.iter().map(|packet| packet.number);
     if transcript.exit_after(request.lane, Duration::ZERO).is_some_and(|at| at < right) {
         findings.push(Finding::fault("the client ended before its answer came").seen_in(all()));
     }
     if findings.is_empty() {
-        let text = format!("{resets} Resets to {} datagrams, and the client waits on", DATAGRAMS.len());
+        let text = format!(
+            "{resets} of {} datagrams are answered with a Reset, and the client keeps waiting",
+            DATAGRAMS.len()
+        );
         findings.push(Finding::ok(text).seen_in(all()));
     }
     findings
@@ -187,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_rejects_them_is_right() {
+    fn a_client_that_rejects_unexpected_messages_with_a_reset_passes() {
         for case in CASES {
             let findings = rehearse(&case, &ExaminationTarget::default(), client(2, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
@@ -196,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_ignores_or_acknowledges_them_is_at_fault() {
+    fn a_client_that_ignores_or_acknowledges_unexpected_messages_fails() {
         for case in [PING, UNMATCHED] {
             for is_silent in [true, false] {
                 let broken = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
@@ -213,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_acknowledges_malformed_datagrams_is_at_fault() {
+    fn a_client_that_acknowledges_malformed_datagrams_fails() {
         let mut sound = client(2, timeout, sound);
         let broken = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| match bytes {
             Some(bytes @ [0x4f, ..]) => {

@@ -1,4 +1,4 @@
-//! Separate responses.
+//! The case on separate responses.
 
 use coapace_proto::{Kind, Options};
 
@@ -7,7 +7,7 @@ use super::super::finding::Finding;
 use super::super::packet::{Packet, empty};
 use super::super::transcript::Transcript;
 use super::acknowledgements::stubborn;
-use super::{confirmable_response, has_lasted, is_confirmable, no_request};
+use super::{confirmable_response, has_lasted, is_confirmable};
 
 pub(super) const CASE: Case = Case {
     name: "separate",
@@ -48,26 +48,25 @@ fn react(
     if is_announced {
         outbox.answer(packet, 0, empty(Kind::Acknowledgement, received.message_id));
     }
-    // The wait is longer than the first timeout: a client that would send again does so.
+    // The longer wait is beyond the first timeout: a client that would send again after an acknowledgement does so. The shorter one
+    // ends before it, so that the response comes before any copy.
     let wait = if is_announced { 3_300 } else { 500 };
     outbox.answer(packet, wait, response.clone());
     outbox.answer(packet, wait + 250, response);
 }
 
 fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = no_request(transcript) {
-        return vec![finding];
-    }
     let requests = transcript.requests();
     let mut findings: Vec<Finding> = stubborn(transcript, &requests, "answered").into_iter().collect();
     // One response with its copy is enough to judge; the first is as good as any.
     let responses = || transcript.sent().filter(|packet| is_confirmable(packet));
     let Some(first) = responses().next() else {
-        findings.push(Finding::not_tested("the case was too short for the response"));
+        findings.push(Finding::not_tested("the case ended before the response was sent"));
         return findings;
     };
     let second = responses().skip(1).find(|packet| packet.bytes == first.bytes && packet.lane == first.lane);
     let id = first.message().map(|message| message.message_id).unwrap_or_default();
+    // Both copies have one Message ID. The place of an acknowledgement shows which of them it answers.
     let end = second.map_or(u32::MAX, |second| second.number);
     let answers = |kind| transcript.received().filter(move |packet| packet.is_answer(kind, id));
     let acknowledged = |from: u32, to: u32| {
@@ -79,6 +78,7 @@ fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let answer = acknowledged(first.number, end);
     findings.push(match answer {
         Some(answer) => Finding::ok("the response is acknowledged").seen_in(numbers(Some(answer), first)),
+        // A Reset says that the client does not know the token, although its request is open.
         None if answers(Kind::Reset).next().is_some() => {
             Finding::fault("the response is rejected with a Reset").seen_in([first.number])
         }
@@ -88,9 +88,9 @@ fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         let ended = transcript.exit_after(first.lane, first.at).is_some_and(|at| at <= second.at);
         let answer = acknowledged(second.number, u32::MAX);
         findings.push(match answer {
-            Some(answer) => {
-                Finding::ok("its copy, too").by("RFC 7252 §4.5").seen_in(numbers(Some(answer), second))
-            }
+            Some(answer) => Finding::ok("the copy of the response is acknowledged, too")
+                .by("RFC 7252 §4.5")
+                .seen_in(numbers(Some(answer), second)),
             None if ended => Finding::not_tested("the client had ended before the copy of the response came"),
             None => {
                 let is_reset = answers(Kind::Reset).any(|packet| packet.number > second.number);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_acknowledges_response_and_copy_is_right() {
+    fn a_client_that_acknowledges_a_separate_response_and_its_copy_passes() {
         for case in [CASE, UNANNOUNCED] {
             let findings = rehearse(&case, &ExaminationTarget::default(), client(1, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_forgets_the_response_is_warned_and_one_that_ignores_it_is_at_fault() {
+    fn a_client_that_rejects_a_copy_of_the_response_is_warned_and_one_that_ignores_it_fails() {
         let mut seen = 0;
         let forgetful = client(1, timeout, |now, received, pending: &mut ScriptedDatagrams| {
             seen += u32::from(received.kind == Kind::Confirmable);
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_sends_again_after_the_acknowledgement_is_at_fault() {
+    fn a_client_that_retransmits_after_the_empty_acknowledgement_fails() {
         let deaf = client(1, timeout, |_, received, _: &mut ScriptedDatagrams| {
             received.kind == Kind::Acknowledgement
         });
         let findings = rehearse(&CASE, &ExaminationTarget::default(), deaf);
-        assert!(findings[0].measured.starts_with("sent again"), "{findings:?}");
+        assert!(findings[0].measured.starts_with("the request is sent again"), "{findings:?}");
         assert_eq!(findings[0].severity, Severity::Fault);
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes that a server sends to an address that it has not verified.
+//! The case on bytes that a server sends to an unverified address.
 
 use coapace_proto::{Code, Kind, Options};
 
@@ -22,11 +22,12 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The answer below which amplification hardly pays, and the factor beyond which it should be prevented (RFC 9175 §2.4).
+/// Amplification hardly pays with answers of at most this many bytes. Above the factor below, it should be prevented
+/// (RFC 9175 §2.4).
 const HARMLESS_BYTES: usize = 136;
 const HARMLESS_FACTOR: usize = 3;
 
-/// Returns the resources that are asked for.
+/// Returns the resources to request, each with its name in findings.
 fn asked(target: &ExaminationTarget) -> Vec<(&'static str, Options)> {
     let mut asked = vec![
         ("the resource", target.resource.clone()),
@@ -53,7 +54,8 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         return vec![Finding::not_tested("no answer")];
     };
     let factor = answer as f64 / question as f64;
-    let text = format!("at most {factor:.1}: {question} bytes bring {answer} ({name})");
+    let text =
+        format!("at most {factor:.1} times as many bytes: {question} of a request bring {answer} ({name})");
     let is_harmful = answer + headers > HARMLESS_FACTOR * (question + headers) && answer > HARMLESS_BYTES;
     let finding = if is_harmful { Finding::warning(text) } else { Finding::ok(text) };
     vec![finding.seen_in(packets)]
@@ -68,7 +70,7 @@ mod tests {
     use coapace_proto::Message;
 
     #[test]
-    fn large_answers_to_strangers_are_warned_and_small_ones_are_not() {
+    fn a_server_that_sends_unverified_clients_large_answers_is_warned() {
         let judged = |bytes: usize| {
             let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
                 let Some(received) = question.and_then(|question| Message::parse(question).ok()) else {

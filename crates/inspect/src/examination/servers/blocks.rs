@@ -1,4 +1,4 @@
-//! The sizes of blocks.
+//! The case on the sizes of blocks.
 
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind};
@@ -6,11 +6,11 @@ use coapace_proto::{Code, Kind};
 use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::transcript::Transcript;
-use super::{request, response, sent};
+use super::{needs_large, request, response, sent};
 
 pub(super) const CASE: Case = Case {
     name: "blocks",
-    summary: "a large representation: unasked, in blocks of 64 bytes, and the second block",
+    summary: "a large representation: without Block2, its first block of 64 bytes, and the second",
     clause: "RFC 7959 §2.4",
     seconds: [5, 5],
     begin: |target, outbox| {
@@ -23,20 +23,17 @@ pub(super) const CASE: Case = Case {
         }
     },
     is_enough: |target, _| target.large.is_none(),
+    lacks: needs_large,
     judge,
     ..super::CASE
 };
 
 /// The size exponent of blocks of 64 bytes.
 const SMALL: u8 = 2;
-/// The largest datagram that should be sent, and the largest payload (RFC 7252 §4.6).
+/// The largest message that should be sent, in bytes (RFC 7252 §4.6).
 const LARGEST: usize = 1_152;
 
 fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if target.large.is_none() {
-        return vec![Finding::not_tested("give a resource of more than 1024 bytes with --large")];
-    }
-    let mut findings = Vec::new();
     let numbers = |n| {
         let answer = response(target, transcript, n).map(|packet| packet.number);
         sent(target, transcript, n).into_iter().chain(answer).collect::<Vec<_>>()
@@ -44,19 +41,26 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let Some(unasked) = response(target, transcript, 1) else {
         return vec![Finding::not_tested("the large resource is not answered")];
     };
+    // A server may first make sure that the address is not forged, before it sends much there (RFC 9175 §2.4).
     let refuses = unasked.message().is_some_and(|message| message.code == Code::UNAUTHORIZED);
-    findings.push(match unasked.bytes.len() {
-        _ if refuses => Finding::ok("a stranger is asked for an Echo value first").by("RFC 9175 §2.4"),
+    let finding = match unasked.bytes.len() {
+        _ if refuses => {
+            Finding::ok("the server asks an unknown client for an Echo value first").by("RFC 9175 §2.4")
+        }
         size if size > LARGEST => Finding::warning(format!(
-            "a datagram of {size} bytes without being asked; {LARGEST} are the limit"
+            "the server answers a request without Block2 with {size} bytes; the limit is {LARGEST}"
         ))
         .by("RFC 7252 §4.6"),
-        size => Finding::ok(format!("{size} bytes without being asked")).by("RFC 7252 §4.6"),
-    });
-    findings[0] = findings[0].clone().seen_in(numbers(1));
+        size => Finding::ok(format!("the server answers a request without Block2 with {size} bytes"))
+            .by("RFC 7252 §4.6"),
+    };
+    let mut findings = vec![finding.seen_in(numbers(1))];
     for (n, num) in [(2, 0), (3, 1)] {
         let Some(answer) = response(target, transcript, n) else {
-            findings.push(Finding::warning(format!("no answer to block {num}")).seen_in(numbers(n)));
+            findings.push(
+                Finding::warning(format!("the server does not answer the request for block {num}"))
+                    .seen_in(numbers(n)),
+            );
             continue;
         };
         let Some(message) = answer.message() else { continue };
@@ -64,20 +68,25 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         let payload = message.payload().len();
         findings.push(
             match block {
-                _ if !message.code.is_success() => {
-                    Finding::note(format!("{} to block {num} of 64 bytes", message.code))
-                }
-                None if payload > 64 => {
-                    Finding::warning(format!("{payload} bytes without Block2 to block {num} of 64 bytes"))
-                }
-                None => Finding::not_tested(format!("{payload} bytes fit into one block")),
-                Some(block) if block.num() != num => {
-                    Finding::fault(format!("block {} in place of block {num}", block.num()))
-                }
-                Some(_) if payload > 64 => {
-                    Finding::warning(format!("{payload} bytes to block {num} of 64 bytes"))
-                }
-                Some(_) => Finding::ok(format!("block {num} has {payload} bytes as asked")),
+                _ if !message.code.is_success() => Finding::note(format!(
+                    "the server answers {} to a request for block {num} of 64 bytes",
+                    message.code
+                )),
+                None if payload > 64 => Finding::warning(format!(
+                    "{payload} bytes without Block2, although block {num} of 64 bytes was requested"
+                )),
+                None => Finding::not_tested(format!(
+                    "the representation has {payload} bytes, which fit into one block"
+                )),
+                // The client would put these bytes at the wrong place of the body.
+                Some(block) if block.num() != num => Finding::fault(format!(
+                    "the server sends block {}, although block {num} was requested",
+                    block.num()
+                )),
+                Some(_) if payload > 64 => Finding::warning(format!(
+                    "the server sends {payload} bytes in block {num}, although 64 bytes were requested"
+                )),
+                Some(_) => Finding::ok(format!("block {num} has {payload} bytes, as requested")),
             }
             .seen_in(numbers(n)),
         );
@@ -93,7 +102,7 @@ mod tests {
     use super::*;
     use coapace_proto::{Message, Options};
 
-    /// Plays a server with blocks of this exponent, and of the asked one if it `obeys`.
+    /// Returns the findings about a server with blocks of this exponent, or of the requested one if it `obeys`.
     fn judged(szx: u8, obeys: bool, shifts: bool) -> Severity {
         let target = ExaminationTarget {
             large: Some(Options::new().uri_path("large")),
@@ -113,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_as_small_as_asked() {
+    fn a_server_must_send_blocks_of_the_requested_size() {
         assert_eq!(judged(6, true, false), Severity::Ok);
         assert_eq!(judged(6, false, false), Severity::Warning);
         assert_eq!(judged(6, true, true), Severity::Fault);

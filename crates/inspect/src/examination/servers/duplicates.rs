@@ -1,4 +1,4 @@
-//! Requests that come more than once.
+//! The case on duplicate requests.
 
 use coapace_proto::{Code, Kind, Message};
 
@@ -29,9 +29,9 @@ pub(super) const NON_CONFIRMABLE: Case = Case {
 };
 
 const COPIES: usize = 3;
-/// The request to read.
+/// The number of the GET request.
 const READ: u16 = 1;
-/// The request that is counted.
+/// The number of the POST request to the resource that counts.
 const COUNT: u16 = 2;
 
 fn ask(target: &ExaminationTarget, outbox: &mut DatagramSchedule, kind: Kind) {
@@ -47,7 +47,9 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript, kind: Kind) -> Vec
     let mut findings = vec![judge_one(target, transcript, kind, READ, "GET")];
     findings.push(match &target.counter {
         Some(_) => judge_one(target, transcript, kind, COUNT, "POST"),
-        None => Finding::not_tested("whether a POST is carried out again: give a resource with --counter"),
+        None => Finding::not_tested(
+            "to see whether a repeated POST is carried out again, give a resource with --counter",
+        ),
     });
     findings
 }
@@ -71,25 +73,27 @@ fn judge_one(
         return Finding::not_tested(format!("the {method} is not answered")).seen_in(numbers());
     }
     let bodies: Vec<Vec<u8>> = answers.iter().filter_map(|packet| packet.message().map(body)).collect();
+    // Answers from a server's memory are equal (RFC 7252 §4.5). A second execution may give another answer.
     let repeats = bodies.windows(2).filter(|pair| pair[0] != pair[1]).count();
     let finding = match kind {
+        // Each copy should be acknowledged, because the acknowledgement before may be lost (RFC 7252 §4.5).
         Kind::Confirmable if answers.len() < COPIES => {
             Finding::warning(format!("{} of {COPIES} copies of a {method} are acknowledged", answers.len()))
         }
         _ if repeats > 0 && method == "POST" => {
-            Finding::warning(format!("a copied {method} is carried out {} times", repeats + 1))
+            Finding::warning(format!("a {method} and its copies are executed {} times", repeats + 1))
         }
         _ if repeats > 0 => {
-            Finding::note(format!("answers to copies of a {method} differ: it is carried out again"))
+            Finding::note(format!("answers to copies of a {method} differ: it is executed again"))
         }
         Kind::Confirmable => Finding::ok(format!("copies of a {method} get equal answers")),
         _ if answers.len() == 1 => Finding::ok(format!("copies of a {method} are ignored")),
-        _ => Finding::note(format!("a {method} is answered {} times", answers.len())),
+        _ => Finding::note(format!("a {method} and its copies are answered {} times", answers.len())),
     };
     finding.seen_in(numbers())
 }
 
-/// Returns the parts of an answer that are compared: code, options and payload. The Message ID is the server's own.
+/// Returns the parts of an answer that are compared: code, options and payload, without the server's Message ID.
 fn body(message: Message<'_>) -> Vec<u8> {
     [&[message.code.0], message.tail].concat()
 }
@@ -102,7 +106,8 @@ mod tests {
     use super::*;
     use coapace_proto::Options;
 
-    /// Plays a server that counts POST requests. `remembers` says whether it knows copies; then it answers copies or not.
+    /// Returns the findings about a server that counts POST requests. `remembers` is whether it recognises copies, and whether
+    /// it then answers them.
     fn judged(case: &Case, remembers: bool, answers_copies: bool) -> Vec<Finding> {
         let target = ExaminationTarget {
             counter: Some(Options::new().uri_path("count")),
@@ -129,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_remembers_is_right() {
+    fn a_server_that_recognises_duplicate_requests_passes() {
         assert_eq!(worst(&judged(&CONFIRMABLE, true, true)), Severity::Ok);
         assert_eq!(worst(&judged(&NON_CONFIRMABLE, true, false)), Severity::Ok);
         let findings = judged(&CONFIRMABLE, true, true);
@@ -137,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_forgets_or_is_silent_is_warned() {
+    fn a_server_that_repeats_or_ignores_duplicate_requests_is_warned() {
         for case in [CONFIRMABLE, NON_CONFIRMABLE] {
             let findings = judged(&case, false, true);
             assert_eq!(findings[1].severity, Severity::Warning, "{findings:?}");

@@ -1,4 +1,4 @@
-//! A request that is larger than a datagram of CoAP should be.
+//! The case on a request that is larger than a datagram of CoAP should be.
 
 use coapace_proto::{Code, Kind, Options};
 
@@ -15,6 +15,7 @@ pub(super) const CASE: Case = Case {
     seconds: [6, 6],
     begin: |target, outbox| {
         let id = target.id(LARGE);
+        // A POST may change a resource, so it goes to one that should not exist.
         let options = Options::new().uri_path("no-such-resource");
         let bytes =
             message(Kind::Confirmable, Code::POST, id, &target.token(LARGE), &options, &[b'x'; 3_000]);
@@ -26,7 +27,7 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The number of the large request, and of the request that shows whether the server still answers.
+/// The number of the large request, and of the request that tests whether the server still answers.
 const LARGE: u16 = 1;
 const ALIVE: u16 = 2;
 
@@ -39,10 +40,12 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         match message {
             Some(message) if message.code == Code::REQUEST_ENTITY_TOO_LARGE => match message.size1() {
                 Some(size) => Finding::ok(format!("4.13 with Size1 {size}")),
-                None => Finding::warning("4.13 without Size1, so the client does not know what to try"),
+                None => Finding::warning("4.13 without Size1, so the client does not know which size to try"),
             },
-            Some(message) => Finding::ok(format!("the request is read, and answered {}", message.code)),
-            None => Finding::note("no answer: the client repeats the request until it gives up"),
+            Some(message) => {
+                Finding::ok(format!("the server reads the request, and answers {}", message.code))
+            }
+            None => Finding::note("no answer, so a client repeats the request until it gives up"),
         }
         .seen_in(numbers),
     ];
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
     use coapace_proto::Message;
 
-    /// Plays a server that answers a request with a body of more than 2048 bytes with this, and others with 2.05.
+    /// Returns the findings about a server that gives this answer to a request of more than 2048 bytes, and 2.05 to others.
     fn judged(large: Option<&(Code, Options)>, survives: bool) -> Severity {
         let mut is_alive = true;
         let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
@@ -81,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_too_large_is_refused_with_the_size_that_fits() {
+    fn a_server_refuses_a_large_request_with_4_13_and_its_limit() {
         let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
         assert_eq!(judged(Some(&(too_large, Options::new().size1(2_048))), true), Severity::Ok);
         assert_eq!(judged(Some(&(too_large, Options::new())), true), Severity::Warning);

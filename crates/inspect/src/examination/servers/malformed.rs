@@ -1,4 +1,4 @@
-//! Datagrams that are not messages, or that a server has no use for.
+//! The case on malformed and unexpected datagrams.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{request, response, sent};
 
 pub(super) const CASE: Case = Case {
     name: "malformed",
-    summary: "datagrams that are no messages, or no requests",
+    summary: "datagrams that are not CoAP messages, or not requests",
     clause: "RFC 7252 §3, §4.2, §4.3",
     seconds: [8, 8],
     begin,
@@ -24,15 +24,15 @@ pub(super) const CASE: Case = Case {
 /// The treatment that RFC 7252 requires for a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// It has to be ignored.
+    /// The datagram must be ignored.
     Silence,
-    /// It has to be rejected, with a Reset.
+    /// The datagram must be rejected with a Reset.
     Reset,
-    /// It is rejected, with a Reset or silently.
+    /// The datagram must be rejected, with a Reset or silently.
     Either,
 }
 
-/// A datagram: its name, the required treatment, and its bytes. The third and fourth byte are replaced by the Message ID.
+/// A test datagram: its name, the required treatment, and its bytes. The third and fourth byte are replaced by the Message ID.
 struct MalformedDatagram(&'static str, Wanted, &'static [u8]);
 
 const DATAGRAMS: &[MalformedDatagram] = &[
@@ -62,15 +62,16 @@ const DATAGRAMS: &[MalformedDatagram] = &[
 /// Datagrams that are too short for a header.
 const STUBS: [&[u8]; 4] = [b"", b"@", b"@\x01", b"@\x01\x07"];
 
-/// The number of the request that shows whether the server still answers.
+/// The number of the request that tests whether the server still answers.
 const ALIVE: u16 = 800;
-/// The number of the first datagram.
+/// The number of the Message ID of the first test datagram.
 const FIRST: u16 = 100;
 
 fn begin(target: &ExaminationTarget, outbox: &mut DatagramSchedule) {
     for (n, MalformedDatagram(_, _, bytes)) in (FIRST..).zip(DATAGRAMS) {
         let mut bytes = bytes.to_vec();
         bytes[2..4].copy_from_slice(&target.id(n).to_be_bytes());
+        // Apart in time, so that an answer with a Message ID of the server belongs to the datagram before it.
         outbox.send(150 * u64::from(n - FIRST), bytes);
     }
     for (place, stub) in STUBS.iter().enumerate() {
@@ -83,7 +84,7 @@ fn begin(target: &ExaminationTarget, outbox: &mut DatagramSchedule) {
     }
 }
 
-/// The answer to a datagram.
+/// How a server answers a test datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerKind {
     Reset,
@@ -93,6 +94,7 @@ enum AnswerKind {
 
 impl AnswerKind {
     fn of(packet: &Packet) -> Self {
+        // An answer may be malformed itself, so only its first bytes are read.
         match packet.bytes.get(..2) {
             Some(&[first, _]) if first >> 4 & 3 == 3 => Self::Reset,
             Some(&[_, code]) if code != 0 => Self::Response(Code(code)),
@@ -125,18 +127,21 @@ impl DatagramGroup {
         let finding = match (self.answer, self.wanted) {
             (None, _) => Finding::note(format!("ignored instead of rejected with a Reset: {names}")),
             (Some(answer), Wanted::Silence) => {
-                Finding::fault(format!("{answer} to what has to be ignored: {names}"))
+                Finding::fault(format!("{answer} in answer to a message that must be ignored: {names}"))
             }
-            (Some(AnswerKind::Response(code)), _) if !code.is_success() => {
-                Finding::warning(format!("{code} to what is rejected with a Reset: {names}"))
+            (Some(AnswerKind::Response(code)), _) if !code.is_success() => Finding::warning(format!(
+                "{code} in answer to a message that must be rejected with a Reset: {names}"
+            )),
+            (Some(answer), _) => {
+                Finding::fault(format!("{answer} in answer to a message that must be rejected: {names}"))
             }
-            (Some(answer), _) => Finding::fault(format!("{answer} to what has to be rejected: {names}")),
         };
         finding.seen_in(self.packets.iter().copied())
     }
 }
 
-/// Returns the packets that answer the `n`th datagram. A message with a Message ID of the server answers the datagram before it.
+/// Returns the packets that answer the `n`th datagram. A message with a Message ID chosen by the server counts as an answer to
+/// the previous datagram.
 fn answers_to<'a>(target: &ExaminationTarget, transcript: &'a Transcript, n: u16) -> Vec<&'a Packet> {
     let number_of = |packet: &Packet| {
         let id = packet.bytes.get(2..4)?;
@@ -150,6 +155,7 @@ fn answers_to<'a>(target: &ExaminationTarget, transcript: &'a Transcript, n: u16
         if !packet.is_received() {
             last = number_of(packet);
         } else if !seen.contains(&&packet.bytes[..]) {
+            // A server sends confirmable answers again, because nothing acknowledges them; copies are not further answers.
             seen.push(&packet.bytes);
             if number_of(packet).or(last) == Some(n) {
                 answers.push(packet);
@@ -180,6 +186,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
             right.extend(numbers);
             continue;
         }
+        // A stack often makes one mistake with many datagrams, which is one finding.
         let known = groups.iter_mut().find(|group| group.answer == answer && group.wanted == *wanted);
         if let Some(group) = known {
             group.names.push(name);
@@ -191,6 +198,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     }
     let mut findings: Vec<Finding> = groups.iter().map(DatagramGroup::finding).collect();
     let alive = target.id(ALIVE).to_be_bytes();
+    // The request that shows whether the server is alive gets an answer by right, and so does not count.
     let count = |is_received| -> usize {
         let counted = transcript.packets.iter().filter(|packet| packet.bytes.get(2..4) != Some(&alive[..]));
         counted.filter(|packet| packet.is_received() == is_received).map(|packet| packet.bytes.len()).sum()
@@ -205,7 +213,9 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     }
     if treated > 0 {
         let of = DATAGRAMS.len();
-        let text = format!("{treated} of {of} are treated rightly, {rejected} of them rejected with a Reset");
+        let text = format!(
+            "{treated} of {of} datagrams are treated as required, {rejected} of them rejected with a Reset"
+        );
         findings.push(Finding::ok(text).seen_in(right));
     }
     findings
@@ -247,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_rejects_and_ignores_is_right() {
+    fn a_server_that_rejects_or_ignores_malformed_messages_as_required_passes() {
         let findings = judged(|_| None);
         assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
         assert_eq!(findings.len(), 1);
     }
 
     #[test]
-    fn a_server_that_answers_other_versions_is_at_fault() {
+    fn a_server_that_answers_other_protocol_versions_fails() {
         let findings = judged(|bytes| {
             (bytes.first() == Some(&0x80))
                 .then(|| empty(Kind::Reset, u16::from_be_bytes([bytes[2], bytes[3]])))
@@ -263,17 +273,17 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_answers_a_reset_with_a_message_of_its_own_is_at_fault() {
+    fn a_server_that_answers_a_reset_fails() {
         let findings = judged(|bytes| {
             let is_reset = bytes.first() == Some(&0x70);
             is_reset.then(|| message(Kind::Confirmable, Code::NOT_FOUND, 7, b"", &Options::new(), b""))
         });
-        let told = "4.04 Not Found to what has to be ignored: a Reset of nothing";
-        assert!(findings[0].measured.contains(told), "{findings:?}");
+        let text = "4.04 Not Found in answer to a message that must be ignored: a Reset of nothing";
+        assert!(findings[0].measured.contains(text), "{findings:?}");
     }
 
     #[test]
-    fn a_server_that_processes_what_is_malformed_is_at_fault() {
+    fn a_server_that_processes_malformed_messages_fails() {
         let findings = judged(|bytes| {
             let id = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
             (bytes.last() == Some(&0xff))
@@ -283,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_dies_is_at_fault_and_a_silent_one_is_noted() {
+    fn a_server_that_dies_from_malformed_messages_fails_and_a_silent_one_gets_a_note() {
         let target = ExaminationTarget::default();
         let findings = rehearse(&CASE, &target, |_, _, _| {});
         assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");

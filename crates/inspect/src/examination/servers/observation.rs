@@ -1,4 +1,4 @@
-//! The end of an observation.
+//! The case on the end of an observation.
 
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ pub(super) const RESET: Case = Case {
     is_enough: |target, transcript| {
         target.observable.is_none() || is_seen(transcript, |packet| is_kind(packet, Kind::Reset))
     },
+    lacks: missing,
     judge: |target, transcript| judge(target, transcript, |packet| is_kind(packet, Kind::Reset), "a Reset"),
     ..super::CASE
 };
@@ -45,17 +46,19 @@ pub(super) const CANCEL: Case = Case {
             && notifications(target, transcript).len() == 2
             && !transcript.sent().any(is_cancellation)
         {
+            // A cancellation is a GET with the token of the registration (RFC 7641 §3.6).
             let options = options.clone().observe(1);
             let (id, token) = (target.id(2), target.token(1));
             outbox.send(0, message(Kind::Confirmable, Code::GET, id, &token, &options, &[]));
         }
     },
     is_enough: |target, transcript| target.observable.is_none() || is_seen(transcript, is_cancellation),
+    lacks: missing,
     judge: |target, transcript| judge(target, transcript, is_cancellation, "cancelling"),
     ..super::CASE
 };
 
-/// The time for which an observation that has ended is watched.
+/// The time for which an ended observation is watched.
 const WATCHED: Duration = Duration::from_secs(5);
 
 pub(super) fn register(target: &ExaminationTarget, outbox: &mut DatagramSchedule) {
@@ -77,7 +80,7 @@ pub(super) fn notifications<'a>(target: &ExaminationTarget, transcript: &'a Tran
     transcript.received().filter(is_notification).collect()
 }
 
-/// Returns why nothing can be said about observation, if nothing can.
+/// Returns the finding for a case that has no observation to judge; `None` if it has one.
 pub(super) fn missing(target: &ExaminationTarget, transcript: &Transcript) -> Option<Finding> {
     if target.observable.is_none() {
         return Some(Finding::not_tested("give a resource that changes every second with --observe"));
@@ -98,7 +101,7 @@ fn is_cancellation(packet: &Packet) -> bool {
     packet.message().is_some_and(|message| message.observe() == Some(1))
 }
 
-/// Returns whether the end was sent, and watched for long enough.
+/// Returns whether the message that ends the observation was sent, and [`WATCHED`] has passed since then.
 fn is_seen(transcript: &Transcript, is_end: impl Fn(&Packet) -> bool) -> bool {
     let end = transcript.sent().find(|packet| is_end(packet));
     end.is_some_and(|end| transcript.until >= end.at + WATCHED)
@@ -110,17 +113,16 @@ fn judge(
     is_end: impl Fn(&Packet) -> bool,
     how: &str,
 ) -> Vec<Finding> {
-    /// Notifications that are sent within this time may have crossed the end.
+    /// Notifications sent within this time after the message that ends the observation may have crossed it.
     const CROSSING: Duration = Duration::from_millis(200);
-    if let Some(finding) = missing(target, transcript) {
-        return vec![finding];
-    }
     let all = notifications(target, transcript);
     let Some(end) = transcript.sent().find(|packet| is_end(packet)) else {
-        return vec![Finding::not_tested(format!("{} notifications came; this takes two", all.len()))];
+        return vec![Finding::not_tested(format!("{} notifications came; a verdict needs two", all.len()))];
     };
+    // A server may send both kinds in turn, so the kind of the last one before the end is named.
     let last = all.iter().rfind(|packet| packet.at <= end.at).copied();
     let is_confirmable = last.is_some_and(|last| is_kind(last, Kind::Confirmable));
+    // A notification that was on its way when the end was sent is not a fault.
     let late: Vec<u32> =
         all.iter().filter(|packet| packet.at > end.at + CROSSING).map(|packet| packet.number).collect();
     let kind = if is_confirmable { "confirmable" } else { "non-confirmable" };
@@ -128,7 +130,9 @@ fn judge(
         last.into_iter().map(|last| last.number).chain([end.number]).chain(late.iter().copied().take(4));
     let watched = transcript.until.saturating_sub(end.at).as_secs_f64();
     let finding = match late.len() {
-        0 => Finding::ok(format!("{how} ends it ({kind} notifications): none for {watched:.0} s")),
+        0 => {
+            Finding::ok(format!("{how} ends the observation ({kind} notifications): none for {watched:.0} s"))
+        }
         count => Finding::fault(format!("{count} notifications in {watched:.0} s after {how} ({kind})")),
     };
     vec![finding.seen_in(packets)]
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
     use coapace_proto::{Message, Options};
 
-    /// Plays a server that notifies once a second, and forgets observers if it `forgets`.
+    /// Returns the findings about a server that notifies once a second, and removes observers if it `forgets`.
     fn judged(case: &Case, kind: Kind, forgets: bool) -> Severity {
         let target = ExaminationTarget {
             observable: Some(Options::new().uri_path("clock")),
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observation_that_ends_is_right_and_one_that_goes_on_a_fault() {
+    fn a_server_that_notifies_after_deregistration_or_a_reset_fails() {
         for case in [RESET, CANCEL] {
             for kind in [Kind::Confirmable, Kind::NonConfirmable] {
                 assert_eq!(judged(&case, kind, true), Severity::Ok, "{}", case.name);

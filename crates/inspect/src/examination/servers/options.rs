@@ -1,4 +1,4 @@
-//! Options, tokens and methods that a server does not know.
+//! The case on options, tokens and methods that a server does not know.
 
 use coapace_proto::{Code, Kind, Options};
 
@@ -60,6 +60,7 @@ pub(super) const METHODS: Case = Case {
     clause: "RFC 7252 §5.8",
     seconds: [4, 4],
     begin: |target, outbox| {
+        // 0.31 is the last code of a method, and not assigned (RFC 7252 §12.1.1).
         outbox.send(0, request(target, Kind::Confirmable, Code(31), 1, &target.resource));
         let nowhere = Options::new().uri_path("coapace-examines/no-such-resource");
         outbox.send(500, request(target, Kind::Confirmable, Code::GET, 2, &nowhere));
@@ -72,7 +73,7 @@ fn code(packet: &Packet) -> Code {
     packet.message().map_or(Code::EMPTY, |message| message.code)
 }
 
-/// Returns the numbers of the `n`th request and of its answer.
+/// Returns the packet numbers of the `n`th request and of its answer.
 fn evidence(target: &ExaminationTarget, transcript: &Transcript, n: u16) -> Vec<u32> {
     let answer = response(target, transcript, n).map(|packet| packet.number);
     sent(target, transcript, n).into_iter().chain(answer).collect()
@@ -80,19 +81,20 @@ fn evidence(target: &ExaminationTarget, transcript: &Transcript, n: u16) -> Vec<
 
 fn judge_critical(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let confirmable = match response(target, transcript, 1).map(code) {
-        Some(Code::BAD_OPTION) => Finding::ok("4.02 to a confirmable request"),
+        Some(Code::BAD_OPTION) => Finding::ok("4.02 in answer to a confirmable request"),
         Some(other) => {
-            Finding::fault(format!("{other} to a confirmable request; it has to be 4.02 Bad Option"))
+            Finding::fault(format!("{other} in answer to a confirmable request; it must be 4.02 Bad Option"))
         }
         None if transcript.received().any(|packet| packet.is_answer(Kind::Reset, target.id(1))) => {
-            Finding::fault("a Reset to a confirmable request; it has to be 4.02 Bad Option")
+            Finding::fault("a Reset in answer to a confirmable request; it must be 4.02 Bad Option")
         }
-        None => Finding::fault("no answer to a confirmable request; it has to be 4.02 Bad Option"),
+        None => Finding::fault("no answer to a confirmable request; it must be 4.02 Bad Option"),
     };
+    // Silence is right for a non-confirmable request, so nothing can prove a mistake but an answer (RFC 7252 §4.3).
     let other = match response(target, transcript, 2).map(code) {
         None => Finding::ok("a non-confirmable request is rejected"),
         Some(code) => Finding::fault(format!(
-            "{code} to a non-confirmable request, which has to be rejected: by a Reset or silently"
+            "{code} in answer to a non-confirmable request, which must be rejected by a Reset or silently"
         ))
         .by("RFC 7252 §5.4.1, §4.3"),
     };
@@ -104,9 +106,13 @@ fn judge_elective(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Fi
     let with = response(target, transcript, 2).map(code);
     let finding = match (without, with) {
         (None, _) => Finding::not_tested("the request is not answered without the option either"),
-        (Some(without), Some(with)) if without == with => Finding::ok(format!("{with} with and without it")),
-        (Some(without), Some(with)) => Finding::fault(format!("{with} with it, {without} without")),
-        (Some(_), None) => Finding::fault("not answered with it"),
+        (Some(without), Some(with)) if without == with => {
+            Finding::ok(format!("{with} with and without the option"))
+        }
+        (Some(without), Some(with)) => {
+            Finding::fault(format!("{with} with the option, {without} without it"))
+        }
+        (Some(_), None) => Finding::fault("a request with the option is not answered"),
     };
     let packets = evidence(target, transcript, 1).into_iter().chain(evidence(target, transcript, 2));
     vec![finding.seen_in(packets)]
@@ -115,6 +121,7 @@ fn judge_elective(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Fi
 fn judge_tokens(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let mut packets = Vec::new();
     for (n, token) in (1..).zip(TOKEN_VALUES) {
+        // An empty token fits every piggybacked response without one, so the Message ID has to fit, too.
         let is_answer = |packet: &&Packet| {
             packet.is_response(token)
                 && packet.message().is_some_and(|message| {
@@ -122,28 +129,31 @@ fn judge_tokens(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Find
                 })
         };
         let Some(answer) = transcript.received().find(is_answer) else {
-            let text = format!("no response has the token of a request, which has {} bytes", token.len());
+            let text =
+                format!("a request with a token of {} bytes gets no response with this token", token.len());
             return vec![Finding::fault(text).seen_in(sent(target, transcript, n))];
         };
         packets.push(answer.number);
     }
-    vec![Finding::ok("echoed").seen_in(packets)]
+    vec![Finding::ok("every response has the token of its request").seen_in(packets)]
 }
 
 fn judge_methods(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let rejected = transcript.received().any(|packet| packet.is_answer(Kind::Reset, target.id(1)));
     let method = match response(target, transcript, 1).map(code) {
-        Some(Code::METHOD_NOT_ALLOWED) => Finding::ok("4.05 to method 0.31"),
+        Some(Code::METHOD_NOT_ALLOWED) => Finding::ok("4.05 in answer to method 0.31"),
         Some(other) => {
-            Finding::fault(format!("{other} to method 0.31; it has to be 4.05 Method Not Allowed"))
+            Finding::fault(format!("{other} in answer to method 0.31; it must be 4.05 Method Not Allowed"))
         }
-        None if rejected => Finding::fault("a Reset to method 0.31; it has to be 4.05 Method Not Allowed"),
-        None => Finding::fault("no answer to method 0.31; it has to be 4.05 Method Not Allowed"),
+        None if rejected => {
+            Finding::fault("a Reset in answer to method 0.31; it must be 4.05 Method Not Allowed")
+        }
+        None => Finding::fault("no answer to method 0.31; it must be 4.05 Method Not Allowed"),
     };
     let path = match response(target, transcript, 2).map(code) {
-        Some(Code::NOT_FOUND) => Finding::ok("4.04 to a path that is not there"),
-        Some(other) => Finding::note(format!("{other} to a path that should not be there")),
-        None => Finding::warning("no answer to a path that is not there"),
+        Some(Code::NOT_FOUND) => Finding::ok("4.04 in answer to a path that does not exist"),
+        Some(other) => Finding::note(format!("{other} in answer to a path that should not exist")),
+        None => Finding::warning("no answer to a request for a path that does not exist"),
     };
     vec![
         method.seen_in(evidence(target, transcript, 1)),
@@ -159,7 +169,8 @@ mod tests {
     use super::*;
     use coapace_proto::Message;
 
-    /// Plays a server whose code for a message `answer` says; `None` is a Reset, the empty code no answer.
+    /// Returns the findings about a server that answers each message with the code from `answer`; `None` is a Reset, the empty
+    /// code no answer.
     fn judged(case: &Case, answer: impl Fn(&Message<'_>) -> Option<Code>, token: Option<&[u8]>) -> Severity {
         let target =
             ExaminationTarget { resource: Options::new().uri_path("here"), ..ExaminationTarget::default() };
@@ -192,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_follows_the_rules_is_right() {
+    fn a_server_that_handles_unknown_options_as_required_passes() {
         for case in [CRITICAL, ELECTIVE, TOKENS, METHODS] {
             assert_eq!(judged(&case, sound, None), Severity::Ok, "{}", case.name);
         }
     }
 
     #[test]
-    fn a_server_that_does_not_is_at_fault() {
+    fn a_server_that_ignores_unknown_critical_options_fails() {
         let talkative = |received: &Message<'_>| {
             let is_known = received.options().all(|(number, _)| number != CRITICAL_OPTION);
             Some(if is_known { Code::CONTENT } else { Code::BAD_OPTION })

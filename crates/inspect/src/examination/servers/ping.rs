@@ -1,4 +1,4 @@
-//! Empty messages.
+//! The case on empty messages (CoAP ping).
 
 use coapace_proto::Kind;
 
@@ -23,8 +23,9 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let packets =
         sent(target, transcript, 1).into_iter().chain(transcript.received().map(|packet| packet.number));
     let finding = match transcript.received().next() {
+        // A Reset is empty (RFC 7252 §4.2), and so has no bytes after the header.
         Some(answer) if answer.is_answer(Kind::Reset, target.id(1)) && answer.bytes.len() == 4 => {
-            Finding::ok("a Reset, as for a ping")
+            Finding::ok("a ping is answered with a Reset")
         }
         Some(_) => Finding::fault("a ping is answered with something else than a Reset"),
         None => Finding::fault("a ping is not answered with a Reset"),
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reset_with_the_message_id_is_right_and_nothing_else() {
+    fn only_a_reset_with_the_message_id_of_the_ping_passes() {
         let judged = |answer: Option<Vec<u8>>| {
             let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
                 pending.extend(bytes.and(answer.clone()).map(|answer| (now, answer)));

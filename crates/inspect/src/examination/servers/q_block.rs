@@ -1,4 +1,4 @@
-//! Bodies with Q-Block2.
+//! The case on bodies with Q-Block2.
 
 use coap_numbers::option;
 use coapace_proto::block::{Block, MAX_PAYLOADS};
@@ -8,7 +8,7 @@ use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
-use super::{acknowledge, request, sent};
+use super::{acknowledge, needs_large, request, sent};
 
 pub(super) const CASE: Case = Case {
     name: "q-block",
@@ -35,6 +35,7 @@ pub(super) const CASE: Case = Case {
         }
     },
     is_enough: |target, _| target.large.is_none(),
+    lacks: needs_large,
     judge,
     ..super::CASE
 };
@@ -42,48 +43,48 @@ pub(super) const CASE: Case = Case {
 /// The size exponent of blocks of 64 bytes.
 const SMALL: u8 = 2;
 
-/// The blocks that are asked for again.
+/// The blocks that are requested again.
 const AGAIN: [u32; 2] = [1, 3];
 
-/// The request with an Echo value.
+/// The number of the request that repeats the first one with the server's Echo value.
 const REPEATED: u16 = 3;
 
 fn number(num: u32, more: bool) -> u64 {
     Block::new(num, more, SMALL).map_or(0, Block::encode).into()
 }
 
-/// Returns the options of a request for all blocks.
+/// Returns the options of a request for all blocks of the large resource.
 fn whole(large: &Options) -> Options {
     large.clone().with_uint(option::Q_BLOCK2, number(0, true))
 }
 
 fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if target.large.is_none() {
-        return vec![Finding::not_tested("give a resource of more than 1024 bytes with --large")];
-    }
     let answers = |n| -> Vec<&Packet> {
         transcript.received().filter(|packet| packet.is_response(&target.token(n))).collect()
     };
     let numbers =
         |n| sent(target, transcript, n).into_iter().chain(answers(n).into_iter().map(|packet| packet.number));
+    // A server that first asks for an Echo value sends the body to the repeated request (RFC 9175 §2.4).
     let asks_echo =
         answers(1).iter().filter_map(|packet| packet.message()).any(|it| it.value(option::ECHO).is_some());
     let opening = if asks_echo { REPEATED } else { 1 };
     let first = answers(opening);
     let Some(message) = first.first().and_then(|packet| packet.message()) else {
-        return vec![Finding::ok("not offered: the request is not answered").seen_in(numbers(opening))];
+        return vec![
+            Finding::ok("Q-Block2 is not supported: the request is not answered").seen_in(numbers(opening)),
+        ];
     };
     if message.code == Code::BAD_OPTION
         || message.code.is_success() && message.value(option::Q_BLOCK2).is_none()
     {
         return vec![
             match message.code {
-                Code::BAD_OPTION => Finding::ok("not offered: 4.02"),
+                Code::BAD_OPTION => Finding::ok("Q-Block2 is not supported: 4.02"),
                 // The client would take what it gets for the whole body.
-                code => {
-                    Finding::fault(format!("{code} as if the option were not there, although it is critical"))
-                        .by("RFC 7252 §5.4.1")
-                }
+                code => Finding::fault(format!(
+                    "the server answers {code} as if Q-Block2 were missing, although this option is critical"
+                ))
+                .by("RFC 7252 §5.4.1"),
             }
             .seen_in(numbers(opening)),
         ];
@@ -98,7 +99,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     ]
 }
 
-/// Judges the blocks that came to the request for the whole body.
+/// Judges the numbers of the blocks that answer the request for the whole body.
 fn judge_set(blocks: &[u32]) -> Finding {
     let mut sorted = blocks.to_vec();
     sorted.sort_unstable();
@@ -106,27 +107,27 @@ fn judge_set(blocks: &[u32]) -> Finding {
     let is_whole = sorted.iter().zip(0..).all(|(&block, place)| block == place);
     let count = blocks.len();
     if !is_whole {
-        Finding::fault(format!("blocks {blocks:?} in place of those from 0 on"))
+        Finding::fault(format!("blocks {blocks:?} come, although all from 0 on were requested"))
     } else if sorted.len() < count {
         Finding::warning(format!("{} of {count} blocks come twice", count - sorted.len()))
     } else if count > MAX_PAYLOADS as usize {
-        Finding::fault(format!("{count} blocks in a set, and {MAX_PAYLOADS} (MAX_PAYLOADS) are the limit"))
+        Finding::fault(format!("a set of {count} blocks; the limit is {MAX_PAYLOADS} (MAX_PAYLOADS)"))
             .by("RFC 9177 §7.2")
     } else if count == 1 {
-        Finding::note("one block for a request for all of them")
+        Finding::note("the server sends one block, although all were requested")
     } else {
-        Finding::ok(format!("a set of {count} blocks"))
+        Finding::ok(format!("the server sends a set of {count} blocks"))
     }
 }
 
-/// Judges the blocks that came to the request for two of them.
+/// Judges the numbers of the blocks that answer the request for the blocks [`AGAIN`].
 fn judge_again(blocks: &[u32]) -> Finding {
     let lacks = AGAIN.iter().any(|num| !blocks.contains(num));
     let has_others = blocks.iter().any(|num| !AGAIN.contains(num));
     if has_others {
-        Finding::fault(format!("blocks {blocks:?} in place of {AGAIN:?}"))
+        Finding::fault(format!("blocks {blocks:?} come, although {AGAIN:?} were requested again"))
     } else if lacks {
-        Finding::warning(format!("of the blocks {AGAIN:?} that are asked for again, {blocks:?} come"))
+        Finding::warning(format!("the blocks {AGAIN:?} were requested again, and only {blocks:?} come"))
     } else {
         Finding::ok(format!("the blocks {AGAIN:?} come again when they are asked for"))
     }
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use coapace_proto::Message;
 
-    /// Plays a server that answers requests for these blocks with others.
+    /// Returns the findings about a server that answers requests for these blocks with other blocks.
     fn judged(blocks: impl Fn(&[u32]) -> Vec<u32>) -> Severity {
         let target = ExaminationTarget {
             large: Some(Options::new().uri_path("large")),
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_ten_blocks_at_most_and_missing_ones_come_again() {
+    fn a_set_of_q_block2_has_at_most_ten_blocks_and_missing_ones_are_sent_again() {
         let set = |count: u32| {
             move |asked: &[u32]| if asked == [0] { (0..count).collect() } else { asked.to_vec() }
         };
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_it_says_so_or_is_silent() {
+    fn a_server_without_q_block_rejects_or_ignores_it() {
         let answered = |code: Option<Code>| {
             let target = ExaminationTarget {
                 large: Some(Options::new().uri_path("large")),

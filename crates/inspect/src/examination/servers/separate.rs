@@ -1,4 +1,4 @@
-//! Separate responses, and how they are sent again.
+//! The case on separate responses and their retransmission.
 
 use std::time::Duration;
 
@@ -55,12 +55,12 @@ pub(super) const SILENT: Case = Case {
     ..super::CASE
 };
 
-/// The moment at which the request comes again, milliseconds.
+/// The time from the request to its copy, in milliseconds.
 const AGAIN: u64 = 800;
-/// The copy of the response that is acknowledged.
+/// The number of the copy of the response that is acknowledged.
 const ACKNOWLEDGED: usize = 3;
 
-/// Returns whether it is a confirmable response.
+/// Returns whether this is a confirmable response.
 fn is_response(packet: &Packet) -> bool {
     packet.is_received()
         && packet
@@ -68,7 +68,7 @@ fn is_response(packet: &Packet) -> bool {
             .is_some_and(|message| message.kind == Kind::Confirmable && message.code.is_response())
 }
 
-/// Returns the finding for a case without a slow resource, or without a confirmable response of it.
+/// Returns the finding for a case without a slow resource, or without a confirmable response from it; otherwise `None`.
 fn missing(target: &ExaminationTarget, transcript: &Transcript) -> Option<Finding> {
     let token = target.token(1);
     let answer = transcript.received().find(|packet| packet.is_response(&token));
@@ -84,7 +84,8 @@ fn missing(target: &ExaminationTarget, transcript: &Transcript) -> Option<Findin
             Finding::not_tested("the answer is piggybacked: the resource answers at once").seen_in(packets),
         ),
         _ => Some(
-            Finding::note("the response is non-confirmable: it is lost with its only copy").seen_in(packets),
+            Finding::note("the response is non-confirmable: if its only copy is lost, it never arrives")
+                .seen_in(packets),
         ),
     }
 }
@@ -100,11 +101,12 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let (Some(first), Some(ack)) = (asked.first(), acks.first()) {
         let after = (ack.at.saturating_sub(first.at)).as_secs_f64();
-        let text = format!("acknowledged after {after:.2} s");
+        let text = format!("the request is acknowledged after {after:.2} s");
         // A client with the timeouts of RFC 7252 sends again after 2 s at the earliest.
         let finding = if after > 2.0 { Finding::warning(text) } else { Finding::ok(text) };
         findings.push(finding.seen_in([first.number, ack.number]));
     }
+    // The acknowledgement is judged even if no response came.
     if let Some(finding) = missing(target, transcript) {
         findings.push(finding);
         return findings;
@@ -117,6 +119,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     }
     let responses = transcript.messages(is_response);
     let Some(response) = responses.first() else { return findings };
+    // A copy behind the response may get the response again instead (RFC 7252 §4.5), so it shows nothing.
     if let (Some(again), Some(first)) = (asked.get(1), acks.first())
         && again.at > first.at
         && again.at < response.first().at
@@ -124,7 +127,9 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
         let answer = acks.iter().find(|ack| ack.at >= again.at);
         let packets = [again.number].into_iter().chain(answer.map(|ack| ack.number));
         findings.push(match answer {
-            Some(_) => Finding::ok("so is a copy of the request").by("RFC 7252 §4.5").seen_in(packets),
+            Some(_) => {
+                Finding::ok("a copy of the request is acknowledged, too").by("RFC 7252 §4.5").seen_in(packets)
+            }
             None => Finding::warning("a copy of the request is not acknowledged")
                 .by("RFC 7252 §4.5")
                 .seen_in(packets),
@@ -142,7 +147,7 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     findings
 }
 
-/// Judges the copies of a response, one of which was acknowledged.
+/// Judges the copies of a response. The examiner acknowledges copy [`ACKNOWLEDGED`] of them.
 fn retransmissions(transcript: &Transcript, response: &MessageCopies<'_>) -> Vec<Finding> {
     let intervals = response.intervals();
     let listed = intervals.iter().map(|interval| format!("{interval:.2}")).collect::<Vec<_>>().join(", ");
@@ -153,13 +158,17 @@ fn retransmissions(transcript: &Transcript, response: &MessageCopies<'_>) -> Vec
                 .seen_in(response.numbers()),
         ];
     };
+    // Copies behind the acknowledgement are judged below. They say nothing about the growth.
     let before = &intervals[..intervals.len().min(ACKNOWLEDGED - 1)];
+    // ACK_TIMEOUT with its random factor is 2 to 3 s (RFC 7252 §4.8). 3 % are granted for scheduling.
     let mut findings = vec![match first {
-        first if first < 0.97 => Finding::warning(format!("sent again after {first:.2} s: below 1 s")),
-        first if !(1.94..=3.09).contains(&first) => {
-            Finding::note(format!("sent again after {first:.2} s; by default it is 2–3 s"))
+        first if first < 0.97 => {
+            Finding::warning(format!("the response is sent again after {first:.2} s: below 1 s"))
         }
-        _ => Finding::ok(format!("sent again after {listed} s")),
+        first if !(1.94..=3.09).contains(&first) => {
+            Finding::note(format!("the response is sent again after {first:.2} s; the default is 2–3 s"))
+        }
+        _ => Finding::ok(format!("the response is sent again after {listed} s")),
     }];
     findings.extend(growth(before).into_iter().filter(|_| before.len() > 1));
     let id = response.message().map(|message| message.message_id);
@@ -167,9 +176,10 @@ fn retransmissions(transcript: &Transcript, response: &MessageCopies<'_>) -> Vec
         .sent()
         .find(|packet| packet.is_empty_ack() && packet.message().map(|message| message.message_id) == id);
     if let Some(ack) = acknowledged {
+        // A copy may have crossed the acknowledgement.
         let late = response.packets.iter().find(|copy| copy.at > ack.at + Duration::from_millis(100));
         if let Some(late) = late {
-            let text = "sent again after it was acknowledged";
+            let text = "the response is sent again after it was acknowledged";
             findings.push(Finding::fault(text).seen_in([ack.number, late.number]));
         }
     }
@@ -181,7 +191,7 @@ fn retransmissions(transcript: &Transcript, response: &MessageCopies<'_>) -> Vec
 
 fn judge_silent(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if target.is_quick && target.slow.is_some() {
-        return vec![Finding::not_tested("takes 110 s: leave out --quick")];
+        return vec![Finding::not_tested("the case takes 110 s: leave out --quick")];
     }
     if let Some(finding) = missing(target, transcript) {
         return vec![finding];
@@ -192,6 +202,7 @@ fn judge_silent(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Find
     let longest = intervals.iter().fold(0.0, |longest: f64, interval| longest.max(*interval));
     let watched = (transcript.until.saturating_sub(response.last().at)).as_secs_f64();
     let mut findings = growth(&intervals);
+    // The next timeout would be twice the longest. After that and a tenth more, the server has given up.
     findings.push(count(&intervals, watched > 2.2 * longest));
     findings.into_iter().map(|finding| finding.seen_in(response.numbers())).collect()
 }
@@ -204,7 +215,8 @@ mod tests {
     use super::*;
     use coapace_proto::{Message, Options};
 
-    /// Plays a server that acknowledges after `ack` milliseconds, and responds after 1.5 s with copies at `timeouts`.
+    /// Returns the findings about a server that acknowledges after `ack` milliseconds, and responds after 1.5 s with copies at
+    /// `timeouts`.
     fn judged(case: &Case, ack: Option<u64>, timeouts: &[u64], hears: bool) -> Vec<Finding> {
         let target =
             ExaminationTarget { slow: Some(Options::new().uri_path("slow")), ..ExaminationTarget::default() };
@@ -237,20 +249,20 @@ mod tests {
     const RIGHT: [u64; 4] = [2_400, 4_800, 9_600, 19_200];
 
     #[test]
-    fn a_server_with_the_timeouts_of_rfc_7252_is_right() {
+    fn a_server_that_repeats_a_separate_response_as_in_rfc_7252_passes() {
         let findings = judged(&CASE, Some(100), &RIGHT, true);
         assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
         assert_eq!(worst(&judged(&SILENT, Some(100), &RIGHT, true)), Severity::Ok);
     }
 
     #[test]
-    fn a_late_acknowledgement_is_a_warning() {
+    fn a_late_empty_acknowledgement_is_a_warning() {
         assert_eq!(worst(&judged(&CASE, Some(2_100), &RIGHT, true)), Severity::Warning);
         assert_eq!(worst(&judged(&CASE, None, &RIGHT, true)), Severity::Warning);
     }
 
     #[test]
-    fn one_copy_linear_timeouts_and_deafness_are_faults() {
+    fn a_separate_response_with_one_copy_linear_backoff_or_no_end_after_the_ack_is_a_fault() {
         assert_eq!(worst(&judged(&CASE, Some(0), &[], true)), Severity::Fault);
         assert_eq!(worst(&judged(&CASE, Some(0), &[2_000, 2_000, 2_000], true)), Severity::Fault);
         assert_eq!(worst(&judged(&CASE, Some(0), &RIGHT, false)), Severity::Fault);

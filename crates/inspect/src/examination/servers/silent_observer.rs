@@ -1,4 +1,4 @@
-//! An observer that has vanished.
+//! The case on an observer that has vanished.
 
 use coapace_proto::Kind;
 
@@ -17,27 +17,27 @@ pub(super) const CASE: Case = Case {
     begin: register,
     react: |_, _, _, _| {},
     is_enough: |target, _| target.observable.is_none(),
+    lacks: missing,
     judge,
     ..super::CASE
 };
 
-/// The silence after which an observer is taken for dropped, seconds: longer than the longest timeout, 48 s.
+/// The silence after which an observer counts as dropped, in seconds: longer than the longest timeout, 48 s.
 const DROPPED: f64 = 55.0;
 
-/// PROBING_RATE, bytes a second (RFC 7252 §4.8).
+/// PROBING_RATE in bytes per second (RFC 7252 §4.8).
 const PROBING_RATE: f64 = 1.0;
 
 fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
-    if let Some(finding) = missing(target, transcript) {
-        return vec![finding];
-    }
     let all = notifications(target, transcript);
     let Some((first, last)) = all.first().zip(all.last()) else {
         return vec![Finding::not_tested("no notification came")];
     };
+    // Forty packets are evidence enough, and a page of numbers is not.
     let numbers: Vec<u32> = all.iter().map(|packet| packet.number).take(40).collect();
     let is_confirmable =
         |packet: &Packet| packet.message().is_some_and(|message| message.kind == Kind::Confirmable);
+    // A server may mix both kinds (RFC 7641 §4.5). Different rules hold for them.
     let (confirmable, others): (Vec<&Packet>, Vec<&Packet>) =
         all.iter().partition(|packet| is_confirmable(packet));
     let mut findings = Vec::new();
@@ -47,18 +47,24 @@ fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let whole = last.at.saturating_sub(first.at).as_secs_f64();
     findings.push(
         if watched > DROPPED {
-            Finding::ok(format!("dropped: the last of {} datagrams came after {whole:.0} s", all.len()))
+            Finding::ok(format!(
+                "the observer is dropped: the last of {} datagrams came after {whole:.0} s",
+                all.len()
+            ))
         } else if target.is_quick {
-            Finding::not_tested("whether it is dropped takes 150 s: leave out --quick")
+            Finding::not_tested("to see whether the observer is dropped takes 150 s: leave out --quick")
         } else {
-            Finding::fault(format!("still notified after {whole:.0} s, {} datagrams", all.len()))
+            Finding::fault(format!(
+                "the observer is still notified after {whole:.0} s, with {} datagrams",
+                all.len()
+            ))
         }
         .seen_in(numbers),
     );
     findings
 }
 
-/// Judges confirmable notifications that nothing acknowledges.
+/// Judges confirmable notifications that are never acknowledged.
 fn confirmable_ones(transcript: &Transcript, sent: &[&Packet]) -> Vec<Finding> {
     if sent.is_empty() {
         return Vec::new();
@@ -85,7 +91,7 @@ fn confirmable_ones(transcript: &Transcript, sent: &[&Packet]) -> Vec<Finding> {
     }
     if let [only] = sent {
         // A server may give up before MAX_RETRANSMIT, as one does that sends a stranger little (RFC 9175 §2.4).
-        let text = "one confirmable notification, which is not sent again: the server gives up early";
+        let text = "the only confirmable notification is not sent again: the server gives up early";
         return vec![Finding::note(text).by("RFC 7252 §4.2").seen_in([only.number])];
     }
     let intervals: Vec<f64> =
@@ -93,7 +99,7 @@ fn confirmable_ones(transcript: &Transcript, sent: &[&Packet]) -> Vec<Finding> {
     growth(&intervals).into_iter().map(|finding| finding.seen_in(numbers.clone())).collect()
 }
 
-/// Judges the rate of non-confirmable notifications.
+/// Judges the rate of non-confirmable notifications; `None` if there are fewer than three.
 fn rate(sent: &[&Packet]) -> Option<Finding> {
     let (first, last) = sent.first().zip(sent.last())?;
     let seconds = last.at.saturating_sub(first.at).as_secs_f64();
@@ -101,6 +107,7 @@ fn rate(sent: &[&Packet]) -> Option<Finding> {
         return None;
     }
     let gap = seconds / (sent.len() - 1) as f64;
+    // The last notification ends the time, so its bytes do not count.
     let bytes: usize = sent[..sent.len() - 1].iter().map(|packet| packet.bytes.len()).sum();
     let rate = bytes as f64 / seconds;
     let text = format!(
@@ -120,7 +127,7 @@ mod tests {
     use super::*;
     use coapace_proto::{Code, Message, Options};
 
-    /// Plays a server that sends notifications: the times in milliseconds, the types and Message IDs.
+    /// Returns the findings about a server with these notifications: times in milliseconds, types and Message IDs.
     fn judged(sent: &[(u64, Kind, u16)]) -> Vec<Finding> {
         let target = ExaminationTarget {
             observable: Some(Options::new().uri_path("clock")),
@@ -137,23 +144,23 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_give_up_after_one_notification() {
+    fn a_server_may_drop_a_silent_observer_after_one_notification() {
         let findings = judged(&[(1_000, Kind::Confirmable, 70)]);
         assert_eq!(worst(&findings), Severity::Note, "{findings:?}");
-        assert!(findings[1].measured.starts_with("dropped"), "{findings:?}");
+        assert!(findings[1].measured.starts_with("the observer is dropped"), "{findings:?}");
     }
 
     #[test]
-    fn an_exchange_that_carries_newer_representations_and_ends_is_right() {
+    fn a_server_that_updates_an_unacknowledged_notification_and_gives_up_passes() {
         let times = [1_000, 3_500, 8_500, 18_500, 38_500];
         let sent: Vec<_> = (0..).zip(times).map(|(n, at)| (at, Kind::Confirmable, 70 + n)).collect();
         let findings = judged(&sent);
         assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
-        assert!(findings[1].measured.starts_with("dropped"), "{findings:?}");
+        assert!(findings[1].measured.starts_with("the observer is dropped"), "{findings:?}");
     }
 
     #[test]
-    fn a_server_that_never_stops_is_at_fault() {
+    fn a_server_that_never_stops_notifying_a_silent_observer_fails() {
         let sent: Vec<_> = (1..150).map(|n| (1_000 * u64::from(n), Kind::NonConfirmable, n)).collect();
         let findings = judged(&sent);
         assert_eq!(findings[0].severity, Severity::Warning, "the rate: {findings:?}");
@@ -161,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn several_outstanding_notifications_are_a_warning() {
+    fn several_outstanding_notifications_to_one_observer_are_a_warning() {
         let times = [(1_000, 1), (2_000, 2), (3_400, 1), (4_500, 2), (8_000, 1), (9_400, 2)];
         let sent: Vec<_> = times.iter().map(|&(at, id)| (at, Kind::Confirmable, id)).collect();
         let findings = judged(&sent);
