@@ -1,4 +1,4 @@
-//! Gives the binary the commit that it is built from, which is printed with results, and says whether it can emulate links.
+//! Puts the commit into the binary, which prints it with results, and finds out whether this system can emulate links.
 
 use std::path::Path;
 use std::process::Command;

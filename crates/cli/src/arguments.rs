@@ -7,12 +7,14 @@ mod device;
 mod emulate;
 #[cfg(feature = "lab")]
 mod laboratory;
+mod playground;
 #[cfg(feature = "tls")]
 mod relay;
 mod serve;
 mod transmission;
 mod trust;
 
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -30,6 +32,7 @@ pub(crate) use device::{
 pub(crate) use emulate::Emulate;
 #[cfg(feature = "lab")]
 pub(crate) use laboratory::*;
+pub(crate) use playground::Playground;
 #[cfg(feature = "tls")]
 pub(crate) use relay::RelayArguments;
 pub(crate) use serve::Serve;
@@ -55,7 +58,7 @@ pub(crate) use trust::Trust;
     coapace run nb-iot --live -m default -m cocoa --seeds 1
   Let every two mechanisms share one bottleneck:
     coapace run coexistence --pairs --report coexistence.html
-  Which mechanism should I use in my network, and which one without thinking?
+  Which mechanism should I use in my network, and which one in most networks?
     coapace rank my.toml
     coapace rank published
   Repeat the experiments of a thesis and compare the results:
@@ -85,7 +88,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// Print results only: no progress, no remarks
+    /// Print only results: no progress, no remarks
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
@@ -93,7 +96,7 @@ pub(crate) struct Arguments {
     pub(crate) threads: Threads,
 }
 
-/// The threads of commands that make many runs.
+/// The number of threads of commands that make many runs.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Threads {
     /// Threads to run on [default: one per core]
@@ -102,23 +105,24 @@ pub(crate) struct Threads {
 }
 
 /// The commands under their headings.
+// Hidden commands (completions, man) are under no heading.
 const HEADINGS: [(&str, &[&str]); 4] = [
-    ("Laboratory", &["run", "rank", "reproduce", "search", "trace", "list"]),
+    ("Laboratory", &["run", "rank", "reproduce", "search", "trace", "list", "new", "check", "playground"]),
     ("Client", &["get", "put", "post", "delete", "request", "observe", "discover", "ping", "load"]),
     ("Services", &["serve", "relay", "emulate"]),
     ("Diagnosis", &["examine", "advise"]),
 ];
 
 impl Arguments {
-    /// Reads the command line of this process.
+    /// Parses a command line, which begins with the name of the command.
     ///
     /// # Errors
-    /// Fails if it cannot be understood, or asks for the help or the version.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::from_arg_matches(&Self::grammar().try_get_matches()?)
+    /// An invalid command line, or a request for the help or the version.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&Self::grammar().try_get_matches_from(words)?)
     }
 
-    /// Returns the grammar of the command line, with the commands of its help under headings.
+    /// Returns the grammar of the command line for clap, with the commands of its help under headings.
     pub(crate) fn grammar() -> Grammar {
         let grammar = taking_negative_numbers(Self::command());
         // The longer texts are about the laboratory.
@@ -130,11 +134,14 @@ impl Arguments {
             let found =
                 names.iter().filter_map(|name| Some((name, grammar.find_subcommand(name)?.get_about()?)));
             let lines =
+                // `playground`, the longest name, has 10 characters.
                 found.map(|(name, about)| format!("  {name:<10} {about}\n")).collect::<Vec<_>>().concat();
             if !lines.is_empty() {
+                // Writing to a string does not fail.
                 let _ = write!(commands, "{heading}:\n{lines}\n");
             }
         }
+        // clap's own template has no headings between commands.
         grammar.help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n{{options}}{{after-help}}"
         ))
@@ -148,12 +155,13 @@ impl Arguments {
             Some(Command::Load(load)) => load.threads.jobs,
             _ => None,
         };
+        // `--jobs` may be before or after the command; the one after it is nearer, so it wins.
         own.or(self.threads.jobs).map_or(0, usize::from)
     }
 }
 
-/// Lets every option take a negative number as its value, so that the error of `-B -1` is about the time and not about an
-/// option `-1`.
+/// Lets every option take a negative number as its value, so that the error of `-B -1` names the time instead of an option
+/// `-1`.
 fn taking_negative_numbers(grammar: Grammar) -> Grammar {
     let is_option = |argument: &Arg| !argument.is_positional() && argument.get_action().takes_values();
     let taking = |argument: Arg| {
@@ -174,6 +182,31 @@ pub(crate) enum Command {
         what: Listed,
         /// The mechanism, scenario or paper to describe in full
         name: Option<String>,
+        /// Print the TOML file of a scenario unchanged
+        #[arg(long)]
+        toml: bool,
+        /// Print the keys of scenario files as a JSON Schema, for editors
+        #[arg(long, conflicts_with_all = ["toml", "name"])]
+        schema: bool,
+    },
+    /// Write a scenario file as a starting point
+    #[command(after_help = "Examples:
+  A network of your own, with a comment beside each key:
+    coapace new my-network && coapace check my-network.toml
+  One that resembles a built-in scenario:
+    coapace new my-mesh --from mesh-grid")]
+    New {
+        /// The name of the file, without .toml
+        name: PathBuf,
+        /// Copy this scenario: a built-in one, or a file
+        #[arg(long, value_name = "SCENARIO")]
+        from: Option<String>,
+    },
+    /// Check scenario files: every key, every choice, and one run
+    Check {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
     },
     /// Read a resource
     #[command(after_help = device::EXAMPLES_GET)]
@@ -199,20 +232,23 @@ pub(crate) enum Command {
     /// Check whether a server answers an empty message (RFC 7252 §4.3)
     #[command(after_help = device::EXIT_CODES)]
     Ping(Ping),
+    /// Serve the playground, a page that runs the laboratory in a browser
+    #[command(after_help = playground::EXAMPLES_PLAYGROUND)]
+    Playground(Playground),
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
-    /// Run a mechanism for clients or servers that cannot
+    /// Put a relay with a mechanism before clients or servers without one
     ///
-    /// The relay lies between clients and a server, or in front of a server.
+    /// The relay is placed between clients and a server, or beside a server.
     #[cfg(feature = "tls")]
     #[command(after_help = relay::EXAMPLES_RELAY)]
     Relay(RelayArguments),
-    /// Carry packets of real programs through a scenario's network
+    /// Carry packets of real programs through the network of a scenario
     #[cfg(emulation)]
     #[command(after_help = emulate::EXAMPLES_EMULATE)]
     Emulate(Emulate),
-    /// Put a server under load, and report how much it handles
+    /// Put a server under load, and report its throughput and latencies
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
     /// Print a completion script for a shell
@@ -252,7 +288,7 @@ pub(crate) enum OutputFormat {
 
 #[cfg(feature = "lab")]
 impl OutputFormat {
-    /// Returns the format of rows for programs; `None` for the table.
+    /// Returns the format of rows for csv and json; `None` for the table.
     pub(crate) fn lines(self) -> Option<RowFormat> {
         match self {
             Self::Table => None,
@@ -279,7 +315,7 @@ mod tests {
         let visible = grammar.get_subcommands().filter(|command| !command.is_hide_set());
         let mut visible: Vec<_> = visible.map(Grammar::get_name).collect();
         let mut listed = HEADINGS.map(|(_, names)| names).concat();
-        assert_eq!(listed.len(), 20);
+        assert_eq!(listed.len(), 23);
         visible.sort_unstable();
         listed.sort_unstable();
         assert_eq!(visible, listed);

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Failure;
 use crate::secure::{BadCertificate, Certificates};
 
-/// Reads the certificates to trust, and the own certificate with its private key. All files are PEM.
+/// Reads the certificates to trust, and our own certificate with its private key. All files are PEM.
 ///
 /// # Errors
 /// A file that cannot be read or has no certificate, and a private key that does not fit the certificate.

@@ -1,4 +1,4 @@
-//! The keys, certificates and rights of a server or relay, which can be reloaded while it runs.
+//! The keys, certificates and write permissions of a server or relay, which can be reloaded while it runs.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use crate::secure::SecureHandle;
 use crate::secure::{Certificates, Dtls};
 use crate::{Failure, certificates};
 
-/// The sources of keys, certificates and rights, and those in use.
+/// The files with keys, certificates and permissions, and the values in use.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     client_keys: ClientKeys,
-    /// The identity and the argument of the key of a relay, as a client of its server.
+    /// The identity with which a relay authenticates to its server, and the argument with its key.
     to_server: Option<(String, String)>,
     ca: Option<PathBuf>,
     own: Option<(PathBuf, PathBuf)>,
@@ -29,12 +29,12 @@ pub(crate) struct Credentials {
     known: Arc<RwLock<KeysByIdentity>>,
     key_to_server: Arc<RwLock<Vec<u8>>>,
     certificates: RwLock<Certificates>,
-    /// Who may write which files.
+    /// The write permissions of clients.
     pub(crate) rights: SharedRights,
 }
 
 impl Credentials {
-    /// Reads the files that the arguments of a server name.
+    /// Reads the files given by the arguments of a server.
     ///
     /// # Errors
     /// The failure names the file that cannot be read or used.
@@ -43,12 +43,13 @@ impl Credentials {
             ca: serve.ca.clone(),
             own: serve.cert.clone().zip(serve.private_key.clone()),
             rights_file: serve.rights.clone(),
+            // `read` fills in keys and certificates, by the same path as a later SIGHUP.
             ..Self::none(&serve.client_keys)
         }
         .read()
     }
 
-    /// Reads the files that the arguments of a relay name.
+    /// Reads the files given by the arguments of a relay.
     ///
     /// # Errors
     /// The failure names the file that cannot be read or used.
@@ -77,12 +78,12 @@ impl Credentials {
         Ok(self)
     }
 
-    /// Returns the number of known identities.
+    /// Returns the number of identities with a key.
     pub(crate) fn identities(&self) -> usize {
         self.known.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Returns the number of rights to write, if they are given.
+    /// Returns the number of write permissions, if a file of them is given.
     pub(crate) fn rights(&self) -> Option<usize> {
         self.rights.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(Rights::len)
     }
@@ -92,17 +93,19 @@ impl Credentials {
         self.certificates.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the time during which the own certificate is valid, if there is one.
+    /// Returns the period of validity of our own certificate, if there is one.
     pub(crate) fn validity(&self) -> Option<Range<SystemTime>> {
         self.certificates.read().unwrap_or_else(PoisonError::into_inner).validity()
     }
 
     /// Returns the settings of a server over DTLS, if there are keys. New sessions use the keys of the last reload.
     pub(crate) fn dtls(&self) -> Option<Dtls> {
+        // The closure keeps the shared table, so that a reload reaches servers that run.
         let known = self.known.clone();
         let key = move |identity: &[u8]| {
             known.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
         };
+        // Without any key every handshake would fail, so no port is bound for DTLS.
         (self.identities() > 0).then(|| Dtls::server(key))
     }
 
@@ -115,20 +118,23 @@ impl Credentials {
         Some(Dtls::client_by(identity.as_str(), key))
     }
 
-    /// Reads all files again, for sessions and connections that begin later. If any file is bad, nothing changes.
+    /// Reloads all files, for later sessions and connections. If any file is invalid, nothing changes.
     ///
     /// # Errors
     /// The failure names the file that cannot be read or used.
     pub(crate) fn reload(&self, servers: &[ServerHandle]) -> Result<(), Failure> {
         let known = keys::of_clients(&self.client_keys)?;
         let to_server = self.to_server.as_ref().map(|(_, text)| keys::key(text)).transpose()?;
+        // All files are read before anything changes, so that a mistake leaves the old keys in use.
         let own = self.own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
         let certificates = certificates::read(self.ca.as_deref(), own)?;
         let rights = self.rights_file.as_deref().map(Rights::read).transpose()?;
+        // This comes before the tables change: if a server refuses the certificates, the keys stay, too.
         for server in servers {
             server.set_certificates(&certificates).map_err(|bad| Failure::Input(bad.to_string()))?;
         }
         put(&self.known, known);
+        // A relay without DTLS to its server has no key, and then nobody reads this value.
         put(&self.key_to_server, to_server.unwrap_or_default());
         put(&self.certificates, certificates);
         put(&self.rights, rights);

@@ -10,11 +10,11 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::Failure;
 
-/// The temporary files that are not yet moved or removed.
+/// The paths of all temporary files so far. Some may have been moved or removed.
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file that is written beside its final path and moved there when it is complete. A pipe or a device, such as
-/// `/dev/stdout`, is written directly.
+/// A file that is written beside its final path and moved there when it is complete. A pipe or a device, such as `/dev/stdout`,
+/// is written to directly.
 #[derive(Debug)]
 pub(crate) struct Draft {
     named: PathBuf,
@@ -29,7 +29,7 @@ enum DraftTarget {
 }
 
 impl Draft {
-    /// Opens a file. This comes before the work, so that an error costs no time.
+    /// Opens a draft of the file at this path. This happens before the runs, so that an error costs no time.
     pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
         Self::open(named).map_err(|error| Failure::cannot_write(named, error))
     }
@@ -38,6 +38,7 @@ impl Draft {
         // A symbolic link stays: the file it leads to is replaced.
         let place = named.canonicalize().unwrap_or_else(|_| named.to_owned());
         let existing = fs::metadata(&place).ok();
+        // The reader of a pipe waits at the pipe itself, so a pipe is not replaced. A directory fails in `open`.
         if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
             return Ok(Self { named: named.to_owned(), target: DraftTarget::Direct(file) });
@@ -46,24 +47,28 @@ impl Draft {
             // A file that may not be written must not be replaced either.
             OpenOptions::new().append(true).open(&place)?;
         }
+        // The umask of the process reduces this mode, as for any new file.
         let permissions = existing.map_or_else(|| fs::Permissions::from_mode(0o666), |it| it.permissions());
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A path such as `..` names no file.
         if place.file_name().is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // Errors about the directory name it, and not the temporary file.
         fs::metadata(folder)?;
         let mut options = OpenOptions::new();
+        // `create_new` follows no symbolic link that another user put at the temporary name.
         options.write(true).create_new(true).mode(permissions.mode());
         let file =
             Builder::new().prefix(".coapace-").suffix(".part").make_in(folder, |path| options.open(path))?;
+        // The second Ctrl-C ends the process without destructors, so the file has to be known elsewhere.
         if let Ok(mut open) = OPEN.lock() {
             open.push(file.path().to_owned());
         }
         Ok(Self { named: named.to_owned(), target: DraftTarget::Beside(file, place) })
     }
 
-    /// Returns the path as it was named.
+    /// Returns the path as the user typed it.
     pub(crate) fn name(&self) -> String {
         self.named.display().to_string()
     }
@@ -94,14 +99,15 @@ impl Draft {
         self.put(is_complete)
     }
 
-    /// Moves the file to its path and returns that path. Incomplete content replaces nothing: if there is a file
-    /// already, it goes beside that one as `NAME.incomplete.EXT`.
+    /// Moves the file to its path and returns that path. If the content is incomplete and a file exists at the path,
+    /// the existing file stays, and the new one is moved to `NAME.incomplete.EXT`.
     pub(crate) fn put(self, is_complete: bool) -> Result<PathBuf, Failure> {
         let Self { named, target } = self;
         let DraftTarget::Beside(file, place) = target else { return Ok(named) };
         let (place, named) = if is_complete || !place.exists() {
             (place, named)
         } else {
+            // `named` may be a symbolic link to `place`, so both paths change.
             (incomplete(&place), incomplete(&named))
         };
         match file.persist(place) {
@@ -111,24 +117,25 @@ impl Draft {
     }
 }
 
-/// Refuses two arguments that name one file, in whatever words: the first content would be lost.
+/// Refuses two arguments that name the same file, even by different paths: the second output would overwrite the first.
 pub(crate) fn need_a_file_each(arguments: &str, files: &[Option<&Path>]) -> Result<(), Failure> {
     let places: Vec<_> = files.iter().flatten().map(|file| place(file)).collect();
     if places.iter().enumerate().any(|(at, place)| places[..at].contains(place)) {
-        return Err(Failure::Usage(format!("{arguments} need a file each")));
+        return Err(Failure::Usage(format!("{arguments} need different files")));
     }
     Ok(())
 }
 
-/// Returns the path of a file that need not be there, without links.
+/// Returns the path of a file with symbolic links resolved. The file need not exist.
 fn place(file: &Path) -> PathBuf {
     let there = file.canonicalize().ok();
+    // A file that does not exist yet is named by its directory, in which links can be resolved.
     let beside =
         || Some(std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?.join(file.file_name()?));
     there.or_else(beside).unwrap_or_else(|| file.to_owned())
 }
 
-/// Removes every temporary file, because the process ends at once.
+/// Removes every temporary file before the process ends at once.
 pub(crate) fn remove_all() {
     if let Ok(open) = OPEN.lock() {
         open.iter().for_each(|path| drop(fs::remove_file(path)));
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_complete_replaces_a_file() {
+    fn only_a_complete_draft_replaces_the_file() {
         let folder = folder();
         let path = folder.path().join("report.html");
         assert_eq!(put(&path, "half", false), path, "there is nothing to replace");
@@ -174,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_mode_and_a_link_stays_one() {
+    fn replacing_a_file_keeps_its_mode_and_its_symbolic_link() {
         let folder = folder();
         let (path, link) = (folder.path().join("a"), folder.path().join("b"));
         put(&path, "one", true);
@@ -187,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_written_in_place() {
+    fn output_to_a_device_is_written_in_place() {
         assert_eq!(put(Path::new("/dev/null"), "x", true), Path::new("/dev/null"));
         assert!(Draft::create(folder().path()).is_err(), "a folder");
         assert!(Draft::create(Path::new("/nowhere/at/all")).is_err());

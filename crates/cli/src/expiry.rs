@@ -9,18 +9,18 @@ use crate::process::sample;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The time before the end of a certificate from which on there are warnings.
+/// How long before the expiry of a certificate the first warning is logged.
 const NOTICE: Duration = Duration::from_hours(30 * 24);
 
 /// The state of a certificate at one moment, with full days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExpiryState {
     Fine,
-    /// It is not valid yet.
+    /// The certificate is not valid yet.
     Early,
-    /// It expires after so many days.
+    /// The certificate expires after this many full days, at most 30.
     Soon(u64),
-    /// It expired so many days ago.
+    /// The certificate expired this many full days ago.
     Expired(u64),
 }
 
@@ -34,14 +34,15 @@ fn state(validity: &Range<SystemTime>, now: SystemTime) -> ExpiryState {
     }
 }
 
-/// The warnings about a server's certificate: one a day, and one for each certificate that needs it.
+/// The warnings about a server's certificate: at most one a day for each certificate, and one more when it expires.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
-    told: Option<(Range<SystemTime>, Instant, bool)>,
+    /// The last warning: the validity of the certificate, the time of the warning, and whether the certificate had expired.
+    last: Option<(Range<SystemTime>, Instant, bool)>,
 }
 
 impl Expiry {
-    /// Logs a warning about the certificate that is valid so long, if one is due.
+    /// Logs a warning about a certificate with this validity, if one is due.
     pub(crate) fn look(&mut self, validity: Option<Range<SystemTime>>) {
         let Some(validity) = validity else { return };
         let (state, now) = (state(&validity, SystemTime::now()), Instant::now());
@@ -49,7 +50,7 @@ impl Expiry {
         if state == ExpiryState::Fine || !self.is_due(&validity, now, expired) {
             return;
         }
-        self.told = Some((validity, now, expired));
+        self.last = Some((validity, now, expired));
         let remedy = "renew it (--cert), and send SIGHUP";
         match state {
             ExpiryState::Fine => {}
@@ -62,13 +63,14 @@ impl Expiry {
     }
 
     fn is_due(&self, validity: &Range<SystemTime>, now: Instant, expired: bool) -> bool {
-        self.told.as_ref().is_none_or(|(before, at, was)| {
+        self.last.as_ref().is_none_or(|(before, at, was)| {
+            // A reload may have brought another certificate that expires soon, which deserves its own warning at once.
             before != validity || *was != expired || now.saturating_duration_since(*at) >= DAY
         })
     }
 }
 
-/// Returns the metric of a certificate that is valid so long.
+/// Returns the metric with the time at which a certificate of this validity expires; empty without a certificate.
 pub(crate) fn exposition(validity: Option<&Range<SystemTime>>) -> String {
     let mut text = String::new();
     let end = validity.and_then(|validity| validity.end.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_told_30_days_before_its_end_and_after_it() {
+    fn a_certificate_is_warned_about_from_30_days_before_it_expires() {
         let begin = SystemTime::UNIX_EPOCH + days(20_000);
         let validity = begin..begin + days(90);
         let second = Duration::from_secs(1);
@@ -104,15 +106,15 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_comes_once_a_day_and_at_once_where_something_is_new() {
+    fn warnings_about_certificates_come_daily_and_at_once_for_a_new_certificate() {
         let (begin, now) = (SystemTime::UNIX_EPOCH + days(20_000), Instant::now());
         let (old, new) = (begin..begin + days(10), begin..begin + days(20));
-        let told = Expiry { told: Some((old.clone(), now, false)) };
+        let warned = Expiry { last: Some((old.clone(), now, false)) };
         let hour = DAY / 24;
-        assert!(!told.is_due(&old, now + hour, false));
-        assert!(told.is_due(&old, now + hour, true), "it has expired meanwhile");
-        assert!(told.is_due(&new, now + hour, false), "it was replaced");
-        assert!(told.is_due(&old, now + DAY, false));
+        assert!(!warned.is_due(&old, now + hour, false));
+        assert!(warned.is_due(&old, now + hour, true), "it has expired meanwhile");
+        assert!(warned.is_due(&new, now + hour, false), "it was replaced");
+        assert!(warned.is_due(&old, now + DAY, false));
         assert!(Expiry::default().is_due(&old, now, false));
     }
 }

@@ -18,13 +18,14 @@ pub(crate) enum Failure {
     Input(String),
     /// Reading or writing failed: exit code 1.
     Io(String, io::Error),
-    /// No answer came: exit code 1.
+    /// No answer arrived: exit code 1.
     Network(String),
-    /// The answer is not a success: exit code 3.
+    /// The answer is an error response: exit code 3.
     Refused(String),
     /// Ctrl-C came before the end: exit code 130.
     Interrupted(String),
-    /// A program that was run for the user ended with this exit code, and has reported the reason itself.
+    /// A program that was run for the user, such as COMMAND of `emulate`, ended with this exit code, and has reported the
+    /// reason itself.
     Ended(u8),
 }
 
@@ -34,7 +35,7 @@ impl Failure {
         Self::Io(format!("cannot write {}", path.display()), error)
     }
 
-    /// Adds words to the message of a network failure or an interruption.
+    /// Appends words to the message of a network failure or an interruption.
     #[must_use]
     pub(crate) fn and(self, words: &str) -> Self {
         match self {
@@ -76,7 +77,7 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-/// Writing to standard output failed.
+/// A failure to write to standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Io("standard output".to_owned(), error)

@@ -1,4 +1,4 @@
-//! Replaces DTLS and TLS if the command is built without the feature `tls`: whatever needs them is refused.
+//! Replaces DTLS and TLS if the command is built without the feature `tls`: every option for them is refused.
 
 #![allow(clippy::unused_self, reason = "the functions are called like those that do something")]
 
@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime};
 
 use coapace_net::{ClientBuilder, Server, ServerConfig, ServerHandle};
 
-/// The settings of DTLS, which no server or client takes.
+/// The settings of DTLS, which no server or client accepts in this build.
 #[derive(Clone, Debug)]
 pub(crate) struct Dtls;
 
-/// Certificates, of which there are none.
+/// Certificates, of which there are none in this build.
 #[derive(Clone, Debug)]
 pub(crate) struct Certificates;
 
@@ -64,7 +64,7 @@ impl Certificates {
     }
 }
 
-/// The calls of a client that the feature adds.
+/// Replaces the methods that the feature `tls` adds to a client.
 pub(crate) trait SecureClient: Sized {
     fn dtls(self, dtls: Dtls) -> Self;
     fn certificates(self, certificates: &Certificates) -> Result<Self, BadCertificate>;
@@ -80,7 +80,7 @@ impl SecureClient for ClientBuilder {
     }
 }
 
-/// The calls of a server that the feature adds.
+/// Replaces the methods that the feature `tls` adds to a server.
 pub(crate) trait SecureServer: Sized {
     fn bind_dtls(_: &[SocketAddr], _: ServerConfig, _: &Dtls) -> io::Result<Self> {
         absent()
@@ -109,7 +109,7 @@ pub(crate) trait SecureServer: Sized {
 
 impl SecureServer for Server {}
 
-/// The call of a running server that the feature adds.
+/// Replaces the method that the feature `tls` adds to a running server.
 pub(crate) trait SecureHandle {
     fn set_certificates(&self, certificates: &Certificates) -> Result<(), BadCertificate>;
 }

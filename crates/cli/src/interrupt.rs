@@ -16,7 +16,8 @@ use crate::failure::{Failure, INTERRUPTED};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Listens for Ctrl-C and SIGTERM from the first call on. Returns a flag that becomes true with the first of them.
+/// Handles Ctrl-C and SIGTERM from the first call on. Returns a flag that becomes true with the first of these signals.
+/// The second one ends the process.
 pub(crate) fn watch() -> &'static AtomicBool {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
@@ -30,18 +31,21 @@ pub(crate) fn watch() -> &'static AtomicBool {
     &STOP
 }
 
-/// Reports through `listens` that the handlers are installed, and waits for signals.
+/// Reports through `listens` that the signal handlers are installed, and waits for signals.
 fn listen(listens: &Sender<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        // `watch` waits for this, so that no Ctrl-C behind it ends the process.
         let _ = listens.send(());
         for is_second in [false, true] {
             either(&mut interrupt, &mut terminate).await;
+            // Relaxed suffices: the flag guards no other data.
             STOP.store(true, Ordering::Relaxed);
             if is_second {
                 draft::remove_all();
+                // `exit` runs no destructors, so temporary files are removed before it.
                 exit(INTERRUPTED.into());
             }
         }
@@ -49,22 +53,24 @@ fn listen(listens: &Sender<()>) -> io::Result<()> {
     })
 }
 
-/// Waits for a thread. Returns `None` if Ctrl-C comes first; the thread then keeps running unattended.
+/// Waits until a thread ends. Returns `None` if `stop` becomes true first; the thread then runs on, and nobody gets its
+/// result.
 pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread::Result<T>> {
     while !thread.is_finished() {
         if stop.load(Ordering::Relaxed) {
             return None;
         }
+        // `JoinHandle` has no join with a timeout.
         thread::sleep(Duration::from_millis(10));
     }
     Some(thread.join())
 }
 
-/// Handles Ctrl-C and SIGTERM from the call on. Returns a future that is ready with the first of either; the next of either
+/// Handles Ctrl-C and SIGTERM from the call on. Returns a future that completes with the first of these signals. The second
 /// then ends the process immediately.
 ///
 /// # Errors
-/// If the system takes no handler.
+/// If the system refuses a signal handler.
 ///
 /// # Panics
 /// If it is not called in a runtime of tokio.
@@ -73,6 +79,7 @@ pub(crate) fn interrupted() -> Result<impl Future<Output = ()>, Failure> {
         (arrivals(SignalKind::interrupt())?, arrivals(SignalKind::terminate())?);
     Ok(async move {
         either(&mut interrupt, &mut terminate).await;
+        // The end may take seconds, such as for answers under way. A second Ctrl-C does not wait.
         tokio::spawn(async move {
             either(&mut interrupt, &mut terminate).await;
             exit(INTERRUPTED.into());
@@ -80,10 +87,10 @@ pub(crate) fn interrupted() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-/// Handles a signal from the call on. Returns its arrivals.
+/// Handles a signal from the call on. Returns a receiver that waits for each arrival of the signal.
 ///
 /// # Errors
-/// If the system takes no handler.
+/// If the system refuses a signal handler.
 pub(crate) fn arrivals(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::Io("cannot handle signals".to_owned(), error))
 }

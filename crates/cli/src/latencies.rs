@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use coapace_run::measured::Delays;
 
-/// Any number of durations, counted in whole microseconds.
+/// A histogram of durations in whole microseconds. Its size does not grow with their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latencies(Delays);
 
 impl Latencies {
     /// Counts a duration.
     pub(crate) fn add(&mut self, latency: Duration) {
+        // 64 bits of microseconds are more than 500,000 years.
         self.0.add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
     }
 
@@ -29,7 +30,8 @@ impl Latencies {
         Duration::from_micros(self.0.max_us)
     }
 
-    /// Returns the duration that a `share` of all, in (0,1], does not exceed; zero if there is none.
+    /// Returns the duration that a `share` of the durations, in (0,1], do not exceed; zero without
+    /// durations.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         Duration::from_secs_f64(self.0.quantile_s(share).unwrap_or(0.0))
     }
@@ -40,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_sorted_durations() {
+    fn quantiles_of_latencies_equal_those_of_the_sorted_durations() {
         let mut latencies = Latencies::default();
         assert_eq!((latencies.len(), latencies.quantile(0.5)), (0, Duration::ZERO));
         let mut upper = Latencies::default();

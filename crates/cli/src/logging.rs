@@ -26,6 +26,7 @@ pub(crate) enum Form {
 /// observers. `quiet` logs errors only.
 pub(crate) fn of_server(form: Form, verbose: u8, quiet: bool) {
     let (own, net) = match verbose {
+        // `coapace_net` logs each request at INFO, which only -v shows.
         _ if quiet => (LevelFilter::ERROR, LevelFilter::ERROR),
         0 => (LevelFilter::INFO, LevelFilter::WARN),
         1 => (LevelFilter::INFO, LevelFilter::INFO),
@@ -63,6 +64,7 @@ pub(crate) fn of_client(verbose: u8, quiet: bool) {
 }
 
 fn install(layer: Box<dyn Layer<Registry> + Send + Sync>, own: LevelFilter, net: LevelFilter) {
+    // Other crates log much that is of no use to operators.
     let targets = Targets::new().with_target("coapace", own).with_target("coapace_net", net);
     // This fails only if a subscriber is set already, and this is the first.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer).with(targets));
@@ -72,6 +74,7 @@ fn install(layer: Box<dyn Layer<Registry> + Send + Sync>, own: LevelFilter, net:
 /// journal's stream (systemd.exec(5)).
 fn is_journal() -> bool {
     let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
+    // Standard error may be redirected to a file while the variable is still set, so the file itself is compared.
     let Ok(own) = fs::metadata("/proc/self/fd/2") else { return false };
     stream == format!("{}:{}", own.dev(), own.ino())
 }
@@ -92,6 +95,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let priority = match *event.metadata().level() {
+            // syslog(3) defines the numbers: 3 error, 4 warning, 6 informational, 7 debug.
             Level::ERROR => 3,
             Level::WARN => 4,
             Level::INFO => 6,

@@ -1,4 +1,4 @@
-//! Random losses, as in a bad network.
+//! Artificial random losses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,8 @@ use coapace_net::{Datagram, Direction, Interceptor};
 
 use crate::capture::DatagramCapture;
 
-/// Drops a share of a client's datagrams in both directions. A capture contains everything that the client has
-/// sent, dropped or not, and only what it receives: it looks like one taken between the client and a lossy network.
+/// Drops a share of a client's datagrams in both directions. A capture contains every datagram that the client has sent,
+/// dropped or not, and only those that it receives, as if taken between the client and a lossy network.
 #[derive(Debug)]
 pub(crate) struct Lossy {
     share: f64,
@@ -18,12 +18,12 @@ pub(crate) struct Lossy {
 }
 
 impl Lossy {
-    /// Drops a `share` in [0,1). Equal seeds drop the same datagrams.
+    /// Returns an interceptor that drops a `share` of the datagrams, in [0,1). Equal seeds drop the same datagrams.
     pub(crate) fn new(share: f64, seed: u64, capture: Option<Arc<DatagramCapture>>) -> Self {
         Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0), capture }
     }
 
-    /// Returns the number of datagrams dropped so far.
+    /// Returns the number of datagrams dropped.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -31,6 +31,7 @@ impl Lossy {
     fn loses(&self) -> bool {
         // SplitMix64's increment: 2⁶⁴ divided by the golden ratio.
         let drawn = mix(self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed));
+        // 53 bits are the precision of an f64.
         let lost = ((drawn >> 11) as f64) < self.share * (1u64 << 53) as f64;
         self.lost.fetch_add(lost.into(), Ordering::Relaxed);
         lost
@@ -51,6 +52,7 @@ impl Interceptor for Lossy {
 
 /// Mixes the bits of a word like SplitMix64 (Steele, Lea, Flood 2014).
 fn mix(word: u64) -> u64 {
+    // The shifts and factors are Stafford's variant 13 of the finalizer of MurmurHash3.
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ word >> 31
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_is_lost_and_no_other() {
+    fn the_chosen_share_of_datagrams_is_lost() {
         for share in [0.0, 0.1, 0.5] {
             let lossy = Lossy::new(share, 1, None);
             let lost = (0..10_000).filter(|_| lossy.loses()).count();
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_lose_the_same_and_others_do_not() {
+    fn equal_seeds_lose_the_same_datagrams_and_different_seeds_do_not() {
         let pattern = |seed| {
             let lossy = Lossy::new(0.5, seed, None);
             (0..64).map(|_| lossy.loses()).collect::<Vec<_>>()

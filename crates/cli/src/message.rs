@@ -1,4 +1,4 @@
-//! Codes, options and payloads of messages, for people and for programs.
+//! Codes, options and payloads of messages, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -14,9 +14,11 @@ pub(crate) fn option_name(number: u16) -> String {
 /// Returns the value of an option in the format of its definition: a number, text, or hexadecimal digits after
 /// `0x`.
 pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
+    // An integer option has its shortest form, and may be empty for 0 (RFC 7252 §3.2).
     let uint =
         || (value.len() <= 8).then(|| value.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)));
     let read = match number {
+        // These are the options of format string (RFC 7252 §5.10, Table 4).
         option::URI_HOST
         | option::LOCATION_PATH
         | option::URI_PATH
@@ -24,6 +26,7 @@ pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
         | option::LOCATION_QUERY
         | option::PROXY_URI
         | option::PROXY_SCHEME => std::str::from_utf8(value).ok().map(Value::from),
+        // A format without a name is printed as its number.
         option::CONTENT_FORMAT | option::ACCEPT => uint().map(|number| {
             let name = u16::try_from(number).ok().and_then(content_format::to_str);
             name.map_or(number.into(), Value::from)
@@ -34,9 +37,11 @@ pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
         | option::HOP_LIMIT
         | option::SIZE1
         | option::SIZE2
+        // RFC 7967 §2 defines No-Response as uint, too.
         | option::NO_RESPONSE => uint().map(Value::from),
         // NUM/M/SIZE, as RFC 7959 §3 writes it.
         option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1 | option::Q_BLOCK2 => uint()
+            // SZX 7 is reserved over UDP and BERT over TCP (RFC 8323 §6), where it has no single size.
             .filter(|block| block & 7 != 7)
             .map(|block| format!("{}/{}/{}", block >> 4, block >> 3 & 1, 16 << (block & 7)).into()),
         _ => None,
@@ -57,6 +62,7 @@ pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value
     let mut object = Map::new();
     object.insert("uri".into(), uri.into());
     object.insert("code".into(), response.code.dotted().to_string().into());
+    // A code without a registered name gives null, so the key is always there.
     object.insert("name".into(), response.code.name().into());
     object.insert("options".into(), options_json(&response.options));
     match std::str::from_utf8(&response.payload) {
@@ -72,6 +78,7 @@ pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value
 pub(crate) fn bytes_of_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16);
+    // Both digits are below 16, so the byte does not overflow.
     let bytes = pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
     bytes.collect::<Option<_>>().filter(|_| rest.is_empty())
 }
@@ -88,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read_by_their_meaning() {
+    fn options_are_printed_by_name_and_in_their_own_format() {
         assert_eq!(option_value(option::CONTENT_FORMAT, &[50]), "application/json");
         assert_eq!(option_value(option::CONTENT_FORMAT, &[0xff, 0x01]), 0xff01);
         assert_eq!(option_value(option::CONTENT_FORMAT, &[]), "text/plain; charset=utf-8");

@@ -8,20 +8,21 @@ use coapace_net::Partial;
 
 use crate::message::{bytes_of_hex, hex};
 
-/// The words that the first line begins with. The ETag in hexadecimal digits and the URI follow, then the bytes.
+/// The first words of the first line of the file. The ETag in hexadecimal digits and the URI follow, then the bytes.
 const MARK: &str = "coapace-part";
 
-/// A file with the first blocks of another one.
+/// The file `FILE.part`, with the first blocks of the response that was to go into `FILE`.
 pub(crate) struct PartialFile<'a> {
     path: PathBuf,
-    /// The resource that it is a part of. ETags of others may be equal.
+    /// The URI of the transfer. It is kept beside the ETag, because two resources may have equal ETags.
     uri: &'a str,
 }
 
 impl<'a> PartialFile<'a> {
-    /// Returns the part beside the file at `path`.
+    /// Returns the partial file beside the file at `path`.
     pub(crate) fn of(path: &Path, uri: &'a str) -> Self {
         let mut name = path.as_os_str().to_owned();
+        // `with_extension` would replace an extension, so that `a.bin` and `a.txt` would share one partial file.
         name.push(".part");
         Self { path: name.into(), uri }
     }
@@ -30,7 +31,7 @@ impl<'a> PartialFile<'a> {
         &self.path
     }
 
-    /// Reads the part. Returns `None` if the file is missing or is not a part of this resource.
+    /// Reads the partial file. Returns `None` if the file is missing or does not belong to this resource.
     ///
     /// # Errors
     /// Errors of the system.
@@ -44,28 +45,32 @@ impl<'a> PartialFile<'a> {
 
     fn parse(&self, mut bytes: Vec<u8>) -> Option<Partial> {
         let end = bytes.iter().position(|&byte| byte == b'\n')?;
+        // Only the first line has to be text. The blocks after it may be any bytes.
         let line = std::str::from_utf8(&bytes[..end]).ok()?;
         let (etag, uri) = line.strip_prefix(MARK)?.strip_prefix(' ')?.split_once(' ')?;
+        // Another resource may have an equal ETag, so the URI has to fit, too.
         let etag = bytes_of_hex(etag.as_bytes()).filter(|_| uri == self.uri)?;
         bytes.drain(..=end);
         Some(Partial { etag, body: bytes })
     }
 
-    /// Writes the part.
+    /// Writes the partial file.
     ///
     /// # Errors
-    /// Errors of the system, and `AlreadyExists` if there is another kind of file.
+    /// Errors of the system, and `AlreadyExists` if another kind of file is there.
     pub(crate) fn write(&self, partial: &Partial) -> io::Result<()> {
+        // A file of the user that has this name by chance is not overwritten.
         if fs::read(&self.path).is_ok_and(|there| !there.starts_with(MARK.as_bytes())) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let mut file = File::create(&self.path)?;
         writeln!(file, "{MARK} {} {}", hex(&partial.etag), self.uri)?;
         file.write_all(&partial.body)?;
+        // Without this, a power cut could leave zeros at the end, and --continue would take them for blocks.
         file.sync_all()
     }
 
-    /// Removes the part, if there is one of this resource: the file is whole.
+    /// Removes the partial file of this resource, if it exists, because the download is complete.
     pub(crate) fn remove(&self) {
         if self.read().is_ok_and(|part| part.is_some()) {
             // One that stays is of no use, and does no harm.
@@ -79,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_read_as_it_was_written_and_belongs_to_its_resource_alone() {
+    fn a_partial_download_is_read_back_and_is_used_for_its_own_resource_only() {
         let folder = std::env::temp_dir().join(format!("coapace-part-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let file = folder.join("image.bin");

@@ -1,4 +1,4 @@
-//! Figures of this process from the operating system, with the metric names of Prometheus' own clients.
+//! Metrics of this process from the operating system, with the names that Prometheus' own clients use.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,21 +7,22 @@ use std::time::SystemTime;
 
 use crate::Failure;
 
-/// Ticks of CPU time a second that Linux reports to programs: the same on all machines (USER_HZ).
+/// Ticks of CPU time a second, as Linux reports them to programs on all machines (USER_HZ).
 const TICKS: f64 = 100.0;
 
 static STARTED: OnceLock<SystemTime> = OnceLock::new();
 
-/// Records the start of the process.
+/// Records the start time of the process.
 pub(crate) fn note_start() {
     STARTED.get_or_init(SystemTime::now);
 }
 
-/// Raises the soft limit on open files to the hard limit. The soft limit is low by default for the sake of programs
-/// that use select(2).
+/// Raises the soft limit on open files to the hard limit. The soft limit is low by default only because of programs that use
+/// select(2).
 pub(crate) fn raise_descriptor_limit() {
     #[cfg(target_os = "linux")]
     {
+        // Only Linux takes the hard limit as it is: on macOS it may be infinite, which setrlimit(2) refuses there.
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
         if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
             // Without it there are fewer connections and sockets; nothing else changes.
@@ -30,20 +31,25 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// The descriptors that a service has before it binds to any address: the standard streams, its runtime, signals, and one for
-/// messages to systemd.
+/// The number of file descriptors that a service has before it binds to any address: the standard streams, its runtime,
+/// signals, and one for messages to systemd.
 pub(crate) const OWN_DESCRIPTORS: u64 = 12;
 
-/// The descriptors for metrics: the socket, and some connections.
+/// The number of file descriptors for metrics: the listening socket, and some connections.
 pub(crate) const OF_METRICS: u64 = 5;
 
-/// Checks that a process may have so many descriptors in all. `advice` says what helps, apart from a higher limit.
+/// Returns the most file descriptors that this process may have: the soft limit.
+pub(crate) fn most_descriptors() -> u64 {
+    use nix::sys::resource::{Resource, getrlimit};
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft)
+}
+
+/// Checks that a process may have this many file descriptors in all. `advice` is the remedy other than a higher limit.
 ///
 /// # Errors
-/// The failure says how many are needed, and how many there are.
+/// The failure names the number needed and the number allowed.
 pub(crate) fn require_descriptors(needed: u64, advice: &str) -> Result<(), Failure> {
-    use nix::sys::resource::{Resource, getrlimit};
-    let allowed = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    let allowed = most_descriptors();
     if allowed >= needed {
         return Ok(());
     }
@@ -52,7 +58,7 @@ pub(crate) fn require_descriptors(needed: u64, advice: &str) -> Result<(), Failu
     )))
 }
 
-/// Returns the build and the process in the text format of Prometheus. Figures that the system does not offer are
+/// Returns metrics of the build and the process in the text format of Prometheus. Values that the system does not offer are
 /// left out; without `/proc` only the build and the start remain.
 pub(crate) fn exposition() -> String {
     let mut text = String::new();
@@ -76,7 +82,7 @@ pub(crate) fn exposition() -> String {
     text
 }
 
-/// Appends a sample of a metric with its labels in braces, if there is a value.
+/// Appends a sample of a metric with its labels in braces, if it has a value.
 pub(crate) fn sample(
     text: &mut String,
     name: &str,
@@ -95,12 +101,13 @@ pub(crate) fn sample(
 /// (proc_pid_stat(5)).
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name may contain spaces and parentheses, so fields count from the last one.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     Some((ticks()? + ticks()?) / TICKS)
 }
 
-/// Returns the resident memory in bytes; the system has it in units of 1024 bytes (proc_pid_status(5)).
+/// Returns the resident memory in bytes; the system reports it in units of 1024 bytes (proc_pid_status(5)).
 fn resident_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -108,14 +115,15 @@ fn resident_bytes() -> Option<f64> {
     Some(kib * 1024.0)
 }
 
-/// Returns the number of open descriptors. One of them is the directory that is being read.
+/// Returns the number of open file descriptors. One of them is the directory that is being read.
 fn open_descriptors() -> Option<f64> {
     fs::read_dir("/proc/self/fd").ok().map(|open| open.count().saturating_sub(1) as f64)
 }
 
-/// Returns the soft limit on descriptors (proc_pid_limits(5)).
+/// Returns the soft limit on file descriptors (proc_pid_limits(5)).
 fn max_descriptors() -> Option<f64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    // The soft limit is the first number after the name, and the hard one the second.
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
 }
@@ -131,7 +139,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_process_is_told_in_the_units_of_its_names() {
+    fn metrics_of_the_process_have_the_units_in_their_names() {
         note_start();
         let text = exposition();
         let value = |name: &str| -> f64 {

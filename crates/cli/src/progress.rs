@@ -1,4 +1,4 @@
-//! A progress bar on terminals; nothing in pipes and files, or with `--quiet`.
+//! A progress bar on terminals; no output into pipes and files, or with `--quiet`.
 
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
@@ -10,17 +10,17 @@ pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
     drawn(runs as u64, "{wide_bar} {pos}/{len} runs, {eta} left  {msg}", quiet)
 }
 
-/// Returns a bar over a time. Its position is in milliseconds.
+/// Returns a progress bar over a duration, in milliseconds.
 pub(crate) fn milliseconds(time: Duration, quiet: bool) -> ProgressBar {
     drawn(time.as_millis() as u64, "{wide_bar} {eta} left  {msg}", quiet)
 }
 
-/// Returns a bar over the bytes of a block-wise transfer. The length is set later.
+/// Returns a progress bar over the bytes of a block-wise transfer. Its length is set later.
 pub(crate) fn bytes(quiet: bool) -> ProgressBar {
     drawn(0, "{wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left", quiet)
 }
 
-/// Returns a line without an end, for what runs until it is interrupted.
+/// Returns a status line for a command that runs until it is interrupted.
 pub(crate) fn line(quiet: bool) -> ProgressBar {
     drawn(0, "{elapsed}  {msg}", quiet)
 }
@@ -29,7 +29,9 @@ fn drawn(length: u64, template: &str, quiet: bool) -> ProgressBar {
     if quiet || !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
+    // Simulated runs may end thousands of times a second, so the bar is drawn ten times a second at most.
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10));
     let style = ProgressStyle::with_template(template);
+    // A template of this file is never invalid, and a plain bar is better than a panic.
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -1,15 +1,15 @@
-//! Payloads in a form for people.
+//! Payloads formatted for people.
 
 use coap_numbers::content_format;
 use serde::de::IgnoredAny;
 
-/// The deepest level of JSON that gets lines of its own. Deeper ones stay as they are, so that a short payload cannot
-/// ask for spaces without end.
+/// The deepest level of JSON that is indented. Deeper ones stay unchanged, so that a short payload cannot cause an endless
+/// number of spaces.
 const DEEPEST: usize = 16;
 
-/// Returns a JSON payload indented, and a CBOR payload in the diagnostic notation of RFC 8949 §8. The
-/// Content-Format may be one of these or be based on one. Returns `None` for any other format, and for a payload
-/// that is malformed. The text is at most 18 times as long as JSON, and 12 times as long as CBOR.
+/// Returns a JSON payload indented, and a CBOR payload in the diagnostic notation of RFC 8949 §8. The Content-Format
+/// may be JSON, CBOR or a format based on one of them. Returns `None` for any other format, and for a payload that is
+/// malformed. The text is at most 18 times as long as JSON, and 12 times as long as CBOR.
 pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     let name = content_format::to_str(format?)?;
     // Content-Formats look like "application/senml+json", "application/cbor-seq" or "application/ace+cbor; …".
@@ -21,8 +21,9 @@ pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     }
 }
 
-/// Indents JSON: a member or element on each line, down to [`DEEPEST`]. Names, numbers and their order stay unchanged.
+/// Indents JSON: a member or element on each line, down to [`DEEPEST`]. Names, numbers and their sequence stay unchanged.
 fn indented(json: &str) -> Option<String> {
+    // The loop below needs valid JSON, and then keeps every number and name as it was written.
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let mut text = String::with_capacity(2 * json.len());
     let mut depth = 0_usize;
@@ -40,6 +41,7 @@ fn indented(json: &str) -> Option<String> {
                     _ => {}
                 }
             }
+            // Spaces of the sender would add to ours. Below DEEPEST they stay, like everything there.
             c if c.is_ascii_whitespace() && !is_deep => {}
             '{' | '[' => {
                 text.push(c);
@@ -47,6 +49,7 @@ fn indented(json: &str) -> Option<String> {
                 if depth > DEEPEST {
                     continue;
                 }
+                // An empty object or array stays on its line.
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
                 if let Some(end) = rest.next_if(|&next| matches!(next, '}' | ']')) {
                     text.push(end);
@@ -55,7 +58,9 @@ fn indented(json: &str) -> Option<String> {
                     break_line(&mut text, depth);
                 }
             }
+            // `is_deep` was taken before the depth falls, so brackets that open and close the same level agree.
             '}' | ']' => {
+                // The text is valid JSON, so the depth never falls below 0.
                 depth = depth.saturating_sub(1);
                 if !is_deep {
                     break_line(&mut text, depth);
@@ -67,6 +72,7 @@ fn indented(json: &str) -> Option<String> {
                 break_line(&mut text, depth);
             }
             ':' if !is_deep => text.push_str(": "),
+            // In valid JSON a quote outside a string begins one.
             c => {
                 inside_text = c == '"';
                 text.push(c);
@@ -87,9 +93,11 @@ fn diagnostic(payload: &[u8]) -> Option<String> {
     let mut decoder = minicbor::Decoder::new(payload);
     while decoder.position() < payload.len() {
         let start = decoder.position();
+        // `skip` also checks that the item is complete, so a truncated payload is not printed as CBOR.
         decoder.skip().ok()?;
         lines.push(minicbor::display(payload.get(start..decoder.position())?).to_string());
     }
+    // An empty payload has no CBOR item.
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -101,7 +109,7 @@ mod tests {
     const CBOR: Option<u16> = Some(60);
 
     #[test]
-    fn json_is_indented_and_nothing_else_of_it_changes() {
+    fn json_is_indented_and_not_changed_otherwise() {
         let json = br#"{"b": [1.50, 12345678901234567890123, {}],"a":"x, \"y\": {", "n":[ ]}"#;
         let text = readable(JSON, json).expect("it is JSON");
         let lines = [
@@ -121,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_payloads_take_no_more_room_than_shallow_ones() {
+    fn deeply_nested_payloads_take_bounded_room_when_indented() {
         const DEPTH: usize = 200_000;
         let json = "[".repeat(DEPTH) + "1, 2" + &"]".repeat(DEPTH);
         let text = readable(JSON, json.as_bytes()).expect("it is JSON");
@@ -137,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn cbor_is_in_diagnostic_notation() {
+    fn cbor_payloads_are_printed_in_diagnostic_notation() {
         let cbor = [0xa3, 0x61, b't', 21, 0x62, b'o', b'n', 0xf5, 0x62, b'i', b'd', 0x42, 0xca, 0xfe];
         assert_eq!(readable(CBOR, &cbor).as_deref(), Some(r#"{"t": 21, "on": true, "id": h'ca fe'}"#));
         // application/cbor-seq
@@ -145,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_what_it_claims_to_be_is_left_alone() {
+    fn a_payload_that_does_not_match_its_content_format_is_printed_unchanged() {
         assert_eq!(readable(JSON, b"{\"a\":"), None);
         assert_eq!(readable(JSON, &[0xff]), None);
         assert_eq!(readable(CBOR, &[0x82, 1]), None);

@@ -1,11 +1,11 @@
-//! A file that is replaced as a whole, and only when there is something to write.
+//! A file that is replaced as a whole, and only once new content is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file to be written. Whatever is at its path stays unchanged until [`replace`](Self::replace) is called.
+/// A file to be written. The existing file at its path stays unchanged until [`replace`](Self::replace) is called.
 pub(crate) struct FileReplacement {
     path: PathBuf,
     /// The open file: a regular file only after `replace`, a pipe or a device from the beginning.
@@ -15,7 +15,7 @@ pub(crate) struct FileReplacement {
 }
 
 impl FileReplacement {
-    /// Checks that `path` can be written. Nothing there changes.
+    /// Checks that `path` can be written, without a change to it.
     ///
     /// # Errors
     /// Errors of the system.
@@ -24,9 +24,11 @@ impl FileReplacement {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let there = OpenOptions::new().append(true).open(&path);
         let file = match there {
+            // Opening to append proves the permission and changes nothing.
             Ok(file) if file.metadata()?.is_file() => None,
             Ok(pipe) => Some(pipe),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Creating a file is the only sure test that the directory can be written.
                 let (_, beside) = create(&path)?;
                 fs::remove_file(beside)?;
                 None
@@ -36,12 +38,12 @@ impl FileReplacement {
         Ok(Self { path, file, pending: Vec::new() })
     }
 
-    /// Replaces the file at the path by a new one with everything written so far. Later writes go straight into the
-    /// new file.
+    /// Replaces the file at the path by a new one with everything written so far. Later writes go directly into the new file.
     ///
     /// # Errors
     /// Errors of the system. The old file then stays unchanged.
     pub(crate) fn replace(&mut self) -> io::Result<()> {
+        // A pipe or a device was opened at the start, and a file that was replaced is open already.
         if self.file.is_some() {
             return Ok(());
         }
@@ -55,6 +57,7 @@ impl FileReplacement {
             }
             created => created?,
         };
+        // The content is on the disk before the name leads to it, so a power cut leaves the old file or the new one.
         let written = self.fill(&mut file).and_then(|()| fs::rename(&beside, &self.path));
         if written.is_err() {
             let _ = fs::remove_file(&beside);
@@ -66,6 +69,7 @@ impl FileReplacement {
     }
 
     fn fill(&self, file: &mut File) -> io::Result<()> {
+        // The new file gets the mode of the old one before it gets the content, which others might otherwise read.
         if let Ok(before) = fs::metadata(&self.path) {
             file.set_permissions(before.permissions())?;
         }
@@ -90,6 +94,7 @@ impl Write for FileReplacement {
 /// Creates an empty file in the directory of `path`, and returns it with its path.
 fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
+    // The name is unpredictable, so another user cannot occupy it in a shared directory such as /tmp.
     let beside = path.with_file_name(format!(".{name}.{:08x}", RandomState::new().hash_one(0) as u32));
     Ok((OpenOptions::new().write(true).create_new(true).open(&beside)?, beside))
 }
@@ -98,7 +103,7 @@ fn create(path: &Path) -> io::Result<(File, PathBuf)> {
 mod tests {
     use super::*;
 
-    /// Returns the names in the directory of this test.
+    /// Returns the file names in the directory of this test.
     fn names(folder: &Path) -> Vec<String> {
         let entries =
             fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
@@ -108,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_stays_as_it_is_until_it_is_replaced_as_a_whole() {
+    fn a_file_stays_unchanged_until_it_is_replaced_as_a_whole() {
         let folder = std::env::temp_dir().join(format!("coapace-beside-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let (path, link) = (folder.join("file"), folder.join("link"));

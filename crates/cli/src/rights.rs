@@ -1,4 +1,4 @@
-//! Who may write where: the file of `coapace serve --rights`.
+//! Write permissions: the file of `coapace serve --rights`.
 
 use std::fs;
 use std::path::Path;
@@ -9,23 +9,23 @@ use coapace_net::{Identity, Request};
 
 use crate::Failure;
 
-/// The rights of clients to write files.
+/// The permissions of clients to write files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rights(Vec<Right>);
 
-/// The rights in use, which a reload replaces. `None` if every client may write everything.
+/// The permissions in use, which a reload replaces. `None` if every client may write everything.
 pub(crate) type SharedRights = Arc<RwLock<Option<Rights>>>;
 
-/// The right of an identity to write a path, and everything below it.
+/// The permission of an identity to write a path, and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Right {
     path: Vec<Vec<u8>>,
-    /// `None` means every client that has proved an identity.
+    /// The identity of the client. `None` means every client that has proved an identity.
     identity: Option<Vec<u8>>,
 }
 
 impl Rights {
-    /// Reads a file with a line `PATH IDENTITY` for each right. The path is percent-encoded like in a URI. The identity is
+    /// Reads a file with a line `PATH IDENTITY` for each permission. The path is percent-encoded like in a URI. The identity is
     /// everything after the first blank: a PSK identity, the subject of a certificate, or `*`. `#` begins a comment.
     ///
     /// # Errors
@@ -46,23 +46,27 @@ impl Rights {
         Ok(Self(rights))
     }
 
-    /// Returns the number of rights.
+    /// Returns the number of permissions.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns whether the client of a request may write the path of the request.
     pub(crate) fn allow(&self, request: &Request) -> bool {
+        // Without a right for everybody, an unknown client may write nothing.
         let Some(identity) = request.peer_identity() else { return false };
         let name = match identity {
             Identity::Psk(identity) => identity.as_slice(),
+            // A subject and a PSK identity of the same text are the same client here.
             Identity::Certificate(certificate) => certificate.subject().as_bytes(),
+            // A kind of identity that this version does not know gives no right.
             _ => return false,
         };
         self.covers(name, &request.message().uri_path().collect::<Vec<_>>())
     }
 
     fn covers(&self, name: &[u8], path: &[&[u8]]) -> bool {
+        // Whole segments are compared: a right for /up does not cover /uploads.
         self.0.iter().any(|right| {
             right.identity.as_ref().is_none_or(|identity| identity == name)
                 && path.len() >= right.path.len()
@@ -71,14 +75,16 @@ impl Rights {
     }
 }
 
-/// Reads the line of a right.
+/// Parses the line of a permission.
 fn right(line: &str) -> Result<Right, &'static str> {
-    let expected = "expected PATH IDENTITY, as /uploads/lamp-7 lamp-7";
+    let expected = "expected PATH IDENTITY, such as /uploads/lamp-7 lamp-7";
+    // A path has no blank, since it is percent-encoded. An identity, such as a subject, may have some.
     let (path, identity) = line.split_once([' ', '\t']).ok_or(expected)?;
-    let path = path.strip_prefix('/').ok_or("the path begins with a slash")?;
+    let path = path.strip_prefix('/').ok_or("the path must begin with a slash")?;
+    // "/uploads/" and "/uploads" name one place, and "/" names everything.
     let segments = path.strip_suffix('/').unwrap_or(path).split('/').filter(|_| !path.is_empty());
     let decoded: Option<Vec<Vec<u8>>> = segments.map(percent_decoded).collect();
-    let path = decoded.ok_or("two hexadecimal digits follow a % in the path")?;
+    let path = decoded.ok_or("two hexadecimal digits must follow a % in the path")?;
     if path.iter().any(Vec::is_empty) {
         return Err("a segment of the path is empty");
     }
@@ -104,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_covers_its_path_and_what_is_below_and_nothing_beside() {
+    fn a_write_permission_covers_its_path_and_all_paths_below_it() {
         let rights = rights("/up/lamp-7 lamp-7\n/shared/ *\n/a%20b CN=lamp 8,O=Lamps");
         for (name, path, allowed) in [
             ("lamp-7", "/up/lamp-7", true),
@@ -124,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_right_is_refused() {
+    fn a_line_that_is_not_a_write_permission_is_refused() {
         for line in ["/up", "up lamp-7", "/up/%zz lamp-7", "/up//x lamp-7", "/up  "] {
             assert!(right(line).is_err(), "{line}");
         }

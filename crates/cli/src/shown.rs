@@ -1,4 +1,4 @@
-//! Text for people: from the network, made safe for a terminal, and lines on standard error.
+//! Text for people: text from the network made safe for a terminal, and lines on standard error.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,9 +6,10 @@ use std::io::{IsTerminal, Write as _, stderr};
 
 use crate::arguments::Arguments;
 
-/// Escapes the characters that control a terminal or change the direction of writing, like `\u001b`, which is also
-/// how JSON writes them. Line breaks and tabs stay.
+/// Escapes the characters that control a terminal or change the direction of text, like `\u001b`, which is also how JSON writes
+/// them. Line breaks and tabs stay.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    // Most texts need no copy.
     if !text.chars().any(is_obeyed) {
         return text.into();
     }
@@ -32,16 +33,17 @@ pub(crate) fn tell(text: &str) {
 }
 
 fn is_obeyed(c: char) -> bool {
+    // Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm can make a text look like another one.
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Writes a complaint as one line to standard error; if nobody can hear it, the exit code has to do.
+/// Writes an error message as one line to standard error. If that fails, only the exit code reports the error.
 pub(crate) fn complain(message: &str) {
     tell(&format!("coapace: {message}"));
 }
 
-/// Returns a number of things: "1 run", "2 runs".
+/// Returns a number with its noun: "1 run", "2 runs".
 pub(crate) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_escaped_and_nothing_else_changes() {
+    fn control_characters_are_escaped_and_other_characters_stay() {
         for (text, plain) in [
             ("a\tb\r\nc\n", "a\tb\r\nc\n"),
             ("täglich 5 °C \u{1f600}", "täglich 5 °C \u{1f600}"),

@@ -22,7 +22,7 @@ pub(crate) struct ClientKeys {
 }
 
 impl ClientKeys {
-    /// Returns whether keys were given.
+    /// Returns whether any keys were given on the command line.
     pub(crate) fn are_given(&self) -> bool {
         self.keys_file.is_some() || !self.identities.is_empty()
     }

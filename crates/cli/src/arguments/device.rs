@@ -1,5 +1,5 @@
-//! Arguments of the commands that talk to devices. Short flags have their names from libcoap's coap-client, and long ones from
-//! aiocoap-client, where these programs have them.
+//! Arguments of the commands that talk to devices. Short flags are named as in libcoap's coap-client, long ones as in
+//! aiocoap-client, if these programs have them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use coapace_scenario::{parse_share, parse_time};
 use super::transmission::TransmissionArguments;
 use crate::message::bytes_of_hex;
 
-/// The method of a request, and whether it is confirmable, has a payload and other options.
+/// The method of a request, and whether it is confirmable or has a payload.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(crate) struct RequestContent {
-    /// The payload; %XX stands for a byte that cannot be typed
+    /// The payload; %XX is a byte in hexadecimal digits
     #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body", allow_hyphen_values = true)]
     pub(crate) encoded: Option<Encoded>,
 
     /// The payload, taken literally, or @FILE for the content of a file
+    // A payload may begin with a hyphen, such as -3.
     #[arg(long, value_name = "TEXT|@FILE", group = "body", allow_hyphen_values = true)]
     pub(crate) payload: Option<String>,
 
@@ -35,10 +36,10 @@ pub(crate) struct RequestContent {
     pub(crate) terms: RequestOptions,
 }
 
-/// Arguments that every request has, with a payload or without.
+/// Arguments of every request, with a payload or without.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RequestOptions {
-    /// The Content-Format wanted of the response: a number or a name
+    /// The Content-Format that the response shall have: a number or a name
     #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
     pub(crate) accept: Option<u16>,
 
@@ -46,12 +47,12 @@ pub(crate) struct RequestOptions {
     #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option, allow_hyphen_values = true)]
     pub(crate) options: Vec<(u16, Encoded)>,
 
-    /// The forward proxy that the request goes to, as coap://HOST[:PORT] or with another scheme of CoAP. It asks the
-    /// server, whose URI may be one of HTTP then
+    /// The forward proxy for the request, as coap://HOST[:PORT] or another scheme of CoAP. The proxy asks the server; the URI
+    /// of the resource may then be an HTTP one
     #[arg(long, value_name = "URI")]
     pub(crate) proxy: Option<String>,
 
-    /// Send a non-confirmable request: nothing is retransmitted
+    /// Send a non-confirmable request, which is not retransmitted
     #[arg(short = 'N', long)]
     pub(crate) non: bool,
 
@@ -62,8 +63,8 @@ pub(crate) struct RequestOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestArguments {
-    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]. A group such as coap://[ff02::fd%25eth0]/PATH is asked once and
-    /// without confirmation, and the answers of its members are listed: address, code, payload
+    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]. A request to a group such as coap://[ff02::fd%25eth0]/PATH is sent
+    /// once and non-confirmable; each answer of a member is listed with address, code and payload
     pub(crate) uri: String,
 
     #[command(flatten)]
@@ -80,15 +81,16 @@ pub(crate) struct RequestArguments {
 
     /// Continue the transfer whose first blocks are in FILE.part, if the server still has that version. Without that
     /// file, or if it is of another resource, start from the first block
+    // With --repeat no first blocks are kept, so nothing can be continued.
     #[arg(long = "continue", requires = "output", conflicts_with = "repeat")]
     pub(crate) resume: bool,
 
-    /// Repeat the request so many times, one after the other, and print a summary
+    /// Repeat the request this many times, one after the other, and print a summary
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 }
 
-/// Arguments on the answers of a group.
+/// Arguments on collecting the answers of a group.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Gathering {
     /// The time over which members of a group spread their answers, or S*G/R: bytes of an answer, members, bytes a
@@ -96,20 +98,19 @@ pub(crate) struct Gathering {
     #[arg(long, value_name = "TIME|S*G/R", value_parser = leisure)]
     pub(crate) leisure: Option<Duration>,
 
-    /// Answers that are not wanted: success, errors or all
+    /// The responses that members shall not send: success, errors or all
     #[arg(long, value_name = "CLASSES", value_parser = classes)]
     pub(crate) no_response: Option<u8>,
 }
 
-/// Arguments on what is printed of responses, and where to.
+/// The parts of a response to print, and where to write its payload.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Show {
     /// Write the payload of the response to a file. A transfer in blocks that breaks leaves its first blocks in FILE.part
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print code and options of the response to standard error; -vv also logs what happens below them, such as
-    /// handshakes
+    /// Print code and options of the response to standard error; -vv also logs lower layers, such as handshakes
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -117,7 +118,7 @@ pub(crate) struct Show {
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Print each response, or why there is none, as one JSON object a line
+    /// Print each response, or the reason why there is none, as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -148,6 +149,7 @@ pub(crate) struct ObserveArguments {
     pub(crate) show: Show,
 
     /// End the observation after this time, in seconds or like 500ms [default: with Ctrl-C]
+    // A negative time reaches the parser, whose error names the times that are allowed.
     #[arg(short = 's', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
@@ -162,7 +164,7 @@ pub(crate) struct ObserveArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
-    /// The server, as coap://HOST[:PORT]. A group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] stands for
+    /// The server, as coap://HOST[:PORT]. A group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] is
     /// all servers that answer in time
     pub(crate) uri: String,
 
@@ -196,7 +198,7 @@ pub(crate) struct Ping {
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
 
-    /// Print each answer, or why there is none, as one JSON object a line
+    /// Print each answer, or the reason why there is none, as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -241,7 +243,7 @@ pub(crate) struct Load {
     pub(crate) threads: super::Threads,
 }
 
-/// Bytes of an argument. This is a type of its own because clap takes a `Vec` for a repeated argument.
+/// The bytes of an argument, in a type of their own, because clap treats a `Vec` as a repeated argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Encoded(pub(crate) Vec<u8>);
 
@@ -273,8 +275,8 @@ pub(super) const EXAMPLES_OBSERVE: &str = "Examples:
   coapace observe coap://[::1]/clock -s 10 --json
   coapace observe coap://[::1]/counter --count 3 -o counts
 
-Each representation begins a new line. The server is told when the observation ends. A server that stops answers 5.03.
-Then this registers again after its Max-Age, or 5 s, and at growing intervals, for some 25 minutes.
+Each representation begins a new line. At its end the command cancels the observation. A server that stops answers 5.03:
+the command then registers again after the Max-Age of this answer, or 5 s, and at growing intervals, for some 25 minutes.
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 
@@ -284,7 +286,7 @@ pub(super) const EXAMPLES_DISCOVER: &str = "Examples:
   coapace discover coap://224.0.1.187 rt=temperature
   coapace discover coap://[::1]/.well-known/core --json
 
-Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wrong usage; 3 answered with another code";
+Exit codes: 0 answered 2.xx; 1 no answer, or an answer that is not a list of links; 2 wrong usage; 3 answered with another code";
 
 pub(super) const EXAMPLES_LOAD: &str = "Examples:
   coapace load coap://[::1]/clock --clients 100 --duration 5
@@ -305,6 +307,7 @@ fn content_format(text: &str) -> Result<u16, String> {
         return Ok(number);
     }
     let name = match text {
+        // The registry has this type only with its charset (RFC 7252 §12.3).
         "text" | "text/plain" => "text/plain; charset=utf-8",
         "link" | "link-format" => "application/link-format",
         "xml" => "application/xml",
@@ -314,7 +317,7 @@ fn content_format(text: &str) -> Result<u16, String> {
         other => other,
     };
     coap_numbers::content_format::from_str(name)
-        .ok_or_else(|| "expected a number up to 65535, or a name as application/senml+cbor".to_owned())
+        .ok_or_else(|| "expected a number up to 65535, or a name such as application/senml+cbor".to_owned())
 }
 
 fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
@@ -329,24 +332,27 @@ fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
 }
 
 fn block_size(text: &str) -> Result<usize, String> {
+    // SZX has 0 to 6 for these sizes, and 7 is reserved over UDP (RFC 7959 §2.2).
     let size = text.parse().ok().filter(|size: &usize| size.is_power_of_two() && (16..=1024).contains(size));
     size.ok_or_else(|| "expected 16, 32, 64, 128, 256, 512 or 1024".to_owned())
 }
 
 fn method(text: &str) -> Result<Code, String> {
+    // `Code` also reads numbers such as 0.31, for which no method is registered.
     let method = text.parse().ok().filter(|code: &Code| code.is_request() && code.name().is_some());
     method.ok_or_else(|| "expected get, put, post, delete, fetch, patch or ipatch".to_owned())
 }
 
 /// Reads a time in the syntax of scenario files, from a millisecond to a day.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
+    // `parse_time` allows 0, and no timeout or duration here can be 0.
     let time = parse_time(text).filter(|time| time.as_micros() >= 1_000);
     time.map(|time| Duration::from_micros(time.as_micros())).ok_or_else(|| {
         "expected seconds, or a time such as 500ms, 1.5 s, 2min or 1h, from 1 ms to a day".to_owned()
     })
 }
 
-/// Reads a time, or the three numbers that it is computed from (RFC 7252 §8.2).
+/// Reads a leisure: a time, or the three numbers that it is computed from (RFC 7252 §8.2).
 fn leisure(text: &str) -> Result<Duration, String> {
     let parts = || {
         let (bytes, rest) = text.split_once('*')?;
@@ -354,6 +360,7 @@ fn leisure(text: &str) -> Result<Duration, String> {
         let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
         Some(least_leisure(number(bytes)?, number(members)?, number(rate)?))
     };
+    // No time contains an asterisk.
     let leisure = if text.contains('*') { parts().map(Duration::from) } else { time(text).ok() };
     leisure.filter(|leisure| *leisure <= Duration::from_hours(24)).ok_or_else(|| {
         "expected a time such as 5s, or BYTES*MEMBERS/RATE such as 100*50/1000, up to a day".to_owned()
@@ -363,6 +370,7 @@ fn leisure(text: &str) -> Result<Duration, String> {
 /// Reads the classes of responses that No-Response suppresses (RFC 7967 §2.1).
 fn classes(text: &str) -> Result<u8, String> {
     match text {
+        // The bits are 2 for 2.xx, 8 for 4.xx and 16 for 5.xx.
         "success" => Ok(2),
         "errors" => Ok(8 + 16),
         "all" => Ok(2 + 8 + 16),
@@ -376,6 +384,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
+    // If every datagram were lost, no exchange could end with an answer.
     let share = parse_share(text).filter(|share| *share < 1.0);
     share.ok_or_else(|| "expected a share such as 0.1 or 10%, below 1".to_owned())
 }
@@ -385,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_is_percent_decoded_and_a_lone_percent_is_told() {
+    fn a_payload_is_percent_decoded_and_a_lone_percent_is_reported() {
         assert_eq!(percent_decoded("a%00%fF"), Ok(Encoded(vec![b'a', 0, 0xff])));
         for text in ["%", "%4", "%zz", "50% off"] {
             assert!(percent_decoded(text).is_err(), "{text}");
@@ -403,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_has_text_or_hexadecimal_digits() {
+    fn the_value_of_an_option_is_text_or_hexadecimal_digits() {
         assert_eq!(numbered_option("15,a,b"), Ok((15, Encoded(b"a,b".to_vec()))));
         assert_eq!(numbered_option("4,0xCAfe"), Ok((4, Encoded(vec![0xca, 0xfe]))));
         assert_eq!(numbered_option("5"), Ok((5, Encoded(Vec::new()))));
@@ -413,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_a_size_that_can_be_said() {
+    fn a_block_size_is_a_power_of_two_from_16_to_1024() {
         assert_eq!((block_size("16"), block_size("1024")), (Ok(16), Ok(1024)));
         for text in ["0", "8", "100", "2048", "x"] {
             assert!(block_size(text).is_err(), "{text}");
@@ -421,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leisure_is_a_time_or_computed_from_three_numbers() {
+    fn the_leisure_of_a_group_is_a_time_or_computed_from_three_numbers() {
         for (text, ms) in
             [("5s", 5_000), ("500ms", 500), ("100*50/1000", 5_000), ("100 * 100 / 1000", 10_000)]
         {
@@ -435,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_fraction_or_a_percentage() {
+    fn a_share_on_the_command_line_is_a_fraction_or_a_percentage() {
         assert_eq!((share("0.1"), share("10%"), share("10 %")), (Ok(0.1), Ok(0.1), Ok(0.1)));
         for text in ["1", "100%", "-0.1", "x", ""] {
             assert!(share(text).is_err(), "{text}");
@@ -443,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_in_seconds_unless_it_says_otherwise() {
+    fn a_time_without_a_unit_is_in_seconds() {
         assert_eq!(time("2"), Ok(Duration::from_secs(2)));
         for (text, ms) in
             [("0.5s", 500), ("500ms", 500), ("1.5 s", 1_500), ("2min", 120_000), ("1h", 3_600_000)]

@@ -19,7 +19,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// The seed of losses, jitter and all that is random. Equal seeds have equal luck at equal steps
+    /// The seed of losses, jitter and all other random effects. Equal seeds give equal losses to equal transmissions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
 
@@ -27,24 +27,25 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to")]
     pub(crate) listen: Option<String>,
 
-    /// Relay UDP: the address and port of the server. Each source has a port of its own towards it
+    /// Relay UDP: the address and port of the server. Each client address has its own port towards it
     #[arg(long, value_name = "ADDRESS:PORT", requires = "listen")]
     pub(crate) to: Option<String>,
 
-    /// Make two network namespaces with the network between them, and wait. Without a COMMAND the addresses and ways to
-    /// enter them are printed
+    /// Make two network namespaces connected by the emulated network, and wait. Without a COMMAND their addresses and the
+    /// commands that enter them are printed
     #[arg(long, conflicts_with_all = ["listen", "to"])]
     pub(crate) tun: bool,
 
-    /// A line of the shell to run in the server's namespace. COMMAND begins when it listens, and ends it
+    /// A shell command line that runs a server in the server's namespace. COMMAND starts once it listens, and ends it
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["listen", "to"])]
     pub(crate) server: Option<OsString>,
 
-    /// The program to run in the clients' namespace, with its arguments; implies --tun. Its exit code is that of this command
+    /// The program to run in the clients' namespace, with its arguments; implies --tun. coapace then ends with the exit code of
+    /// this program
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["listen", "to"])]
     pub(crate) command: Vec<OsString>,
 
-    /// Sources that have a place at a time. Beyond it, the one that was idle for longest makes room
+    /// The most client addresses at a time. A new one beyond that replaces the one that was idle for longest
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) sources: u32,
 
@@ -52,7 +53,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
-    /// Write the packets before and behind the network, and the lost ones, as pcapng, for Wireshark
+    /// Write the packets before and after the network, and the lost ones, as pcapng, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
@@ -74,5 +75,5 @@ pub(super) const EXAMPLES_EMULATE: &str = "Examples:
 Programs find the addresses in COAPACE_CLIENT, COAPACE_CLIENTS and COAPACE_SERVER. Namespaces need no root where the system allows
 user namespaces. At the end the counters are printed, with the lateness of departures: how exactly the machine kept the times.
 
-Exit codes: that of COMMAND; 130 interrupted and 124 after --duration while it runs; 1 the network cannot be had; 2 wrong usage.
+Exit codes: the code of COMMAND; 130 interrupted and 124 after --duration while it runs; 1 the network cannot be had; 2 wrong usage.
 See docs/emulation.md.";

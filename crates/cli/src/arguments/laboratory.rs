@@ -36,13 +36,13 @@ pub(crate) enum Laboratory {
     /// Run a scenario with one or more mechanisms
     #[command(after_help = run::EXAMPLES_RUN)]
     Run(RunArguments),
-    /// Say which mechanism to use over many conditions
+    /// Recommend a mechanism for many conditions
     #[command(after_help = rank::EXAMPLES_RANK)]
     Rank(Rank),
-    /// Run the experiments of a paper beside what it published
+    /// Repeat the experiments of a paper and compare the results
     #[command(after_help = reproduce::EXAMPLES_REPRODUCE)]
     Reproduce(Reproduce),
-    /// Search for parameters of a mechanism on networks drawn at random
+    /// Search for parameters of a mechanism on random networks
     #[cfg(feature = "parquet")]
     #[command(after_help = search::EXAMPLES_SEARCH)]
     Search(SearchArguments),
@@ -63,18 +63,18 @@ Example:
         /// The mechanism, as NAME or NAME:parameter=value,…
         mechanism: String,
     },
-    /// Read a capture: what its network did, and what to use there
+    /// Infer a network from a capture, and recommend a mechanism for it
     ///
-    /// Says what a capture of CoAP shows of its network, and what each mechanism would have done there.
+    /// Reports what a capture of CoAP shows of its network, and what each mechanism would have done there.
     #[command(after_help = advise::EXAMPLES_ADVISE)]
     Advise(Advise),
-    /// Judge a CoAP client or server of any make by the RFCs
+    /// Judge any CoAP client or server by the RFCs
     #[command(after_help = examine::EXAMPLES_EXAMINE)]
     Examine(Examine),
 }
 
 impl Laboratory {
-    /// Returns the number of threads that the command line asks for.
+    /// Returns the number of threads given on the command line.
     pub(super) fn jobs(&self) -> Option<u16> {
         match self {
             Self::Run(run) => run.threads.jobs,

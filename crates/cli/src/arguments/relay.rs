@@ -10,8 +10,8 @@ use crate::logging::Form;
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct RelayArguments {
-    /// The address and port that clients send to; port 0 takes any that is free. With keys of clients they speak DTLS
-    /// (coaps://) there, and nothing else
+    /// The address and port that clients send to; port 0 takes any that is free. If keys of clients are given, only DTLS
+    /// (coaps://) is accepted there
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: String,
 
@@ -20,6 +20,7 @@ pub(crate) struct RelayArguments {
     pub(crate) to: String,
 
     /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    // A relay in front of a server needs no mechanism of its own, so --sluice makes --cc optional.
     #[arg(
         long,
         value_name = "NAME",
@@ -28,8 +29,8 @@ pub(crate) struct RelayArguments {
     )]
     pub(crate) cc: Option<String>,
 
-    /// The mechanism for bodies in blocks (coapace list mechanisms). The relay asks the server for several blocks at once, ahead of
-    /// clients that ask for one after the other; none passes their requests on
+    /// The bulk mechanism for bodies in blocks (coapace list mechanisms). The relay requests several blocks at once from the
+    /// server, ahead of clients that ask for one after the other; none forwards the requests of clients instead
     #[arg(long, value_name = "NAME", default_value = "tide")]
     pub(crate) bulk: String,
 
@@ -41,28 +42,29 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20))]
     pub(crate) max_retransmit: Option<u8>,
 
-    /// Let all clients of one IP address share a port, what is learnt of the path, and --nstart. For programs that make one
-    /// request each, such as coap-client in a script: a new program goes on from what the last one learnt
+    /// Let all clients of one IP address share a port, the RTO estimate, and --nstart. For programs that make one request each,
+    /// such as coap-client in a script: a new program continues with the estimate of the last one
     #[arg(long)]
     pub(crate) share: bool,
 
-    /// In front of a server: do not answer a copy of a request while the last answer may still be under way, at most two
-    /// copies in a row (docs/sluice.md)
+    /// For a relay in front of a server: withhold the answer to a copy of a request while the last answer may still be
+    /// travelling, for at most two copies in a row (docs/sluice.md)
     #[arg(long)]
     pub(crate) sluice: bool,
 
     #[command(flatten)]
     pub(crate) trust: Trust,
 
-    /// Clients at a time. Each has a port of its own towards the server. Beyond it, the client that was idle for longest makes
-    /// room; a request that finds no room is answered 5.03 [default: 1024, or fewer if fewer files may be open]
+    /// The most clients at a time. Each has its own port towards the server. Beyond that, a new client replaces the one that
+    /// was idle for longest, or is answered 5.03 if none is idle [default: 1024, or fewer if fewer files may be open]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) max_clients: Option<u32>,
 
     #[command(flatten)]
     pub(crate) client_keys: ClientKeys,
 
-    /// The identity to present to the server: with it the relay speaks DTLS to the server, in a session for each client
+    /// The identity that the relay presents to the server: if given, the relay speaks DTLS to the server, in a session for each
+    /// client
     #[arg(long, value_name = "IDENTITY", requires = "server_key")]
     pub(crate) server_identity: Option<String>,
 
@@ -74,7 +76,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
 
-    /// Write the datagrams at both sides of the relay as pcapng, for Wireshark
+    /// Write the datagrams on both sides of the relay as pcapng, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
@@ -103,5 +105,5 @@ pub(super) const EXAMPLES_RELAY: &str = "Examples:
     coapace relay --listen 127.0.0.1:5684 --to coap.example.org:5684 --cc fasor \\
           -u lamp-7 -k @lamp-7.key --server-identity lamp-7 --server-key @lamp-7.key
 
-The URI for clients goes to standard output, that of the metrics after it. The log goes to standard error; its last line has
+Standard output gets the URI for clients, and then the URI of the metrics. The log goes to standard error; its last line has
 the counts. SIGHUP has the files of keys read again. See docs/relay.md.";

@@ -8,17 +8,17 @@ use super::{ClientKeys, SharedBound, Trust, bound};
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
+// One certificate serves both transports, and keys may come from both options, so each group allows several arguments.
 #[command(group = ArgGroup::new("over_tls").args(["tls", "wss"]).multiple(true))]
 #[command(group = ArgGroup::new("shared_keys").args(["identities", "keys_file"]).multiple(true))]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct Serve {
-    /// The address and port for UDP without DTLS (coap://), where clients do not identify themselves; port 0 takes
-    /// any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6; none if keys or --ca restrict access,
-    /// unless --group is given]
+    /// The address and port for UDP without DTLS (coap://), where clients are not authenticated; port 0 takes any that is free
+    /// [default: [::]:5683, or 0.0.0.0:5683 without IPv6; none if keys or --ca restrict access, unless --group is given]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) bind: Option<String>,
 
-    /// Do not answer over UDP without DTLS
+    /// Do not answer UDP without DTLS
     #[arg(long, conflicts_with_all = ["bind", "groups"])]
     pub(crate) no_udp: bool,
 
@@ -26,13 +26,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) tcp: Option<String>,
 
-    /// Answer over DTLS (coaps://) at this address and port [default with keys: that of --bind, one port higher;
+    /// Answer over DTLS (coaps://) at this address and port [default with keys: the address of --bind, one port higher;
     /// [::]:5684 without it]
     #[arg(long, value_name = "ADDRESS:PORT", requires = "shared_keys")]
     pub(crate) dtls: Option<String>,
 
-    /// Also answer requests to a group, over UDP: ADDRESS, ADDRESS%INTERFACE, or all for every All CoAP Nodes
-    /// address that there is a network for (224.0.1.187, ff02::fd, ff05::fd); repeatable. Answers leave within 5 s
+    /// Also answer requests to a group, over UDP: ADDRESS, ADDRESS%INTERFACE, or all for every All CoAP Nodes address of the
+    /// networks of this host (224.0.1.187, ff02::fd, ff05::fd); repeatable. Answers are sent within 5 s
     #[arg(long = "group", value_name = "ADDRESS")]
     pub(crate) groups: Vec<String>,
 
@@ -51,7 +51,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "cert")]
     pub(crate) wss: Option<String>,
 
-    /// The certificate of --tls and --wss, in PEM, followed by those between it and its root
+    /// The certificate of --tls and --wss, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "FILE", requires_all = ["private_key", "over_tls"])]
     pub(crate) cert: Option<PathBuf>,
 
@@ -59,8 +59,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) private_key: Option<PathBuf>,
 
-    /// Accept only clients with a certificate of these issuers (PEM) over --tls and --wss. With this, coap:// is
-    /// served only where --bind or --group is given
+    /// Accept only clients with a certificate of these issuers (PEM) over --tls and --wss. coap:// is then served only if
+    /// --bind or --group is given
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) ca: Option<PathBuf>,
 
@@ -73,24 +73,25 @@ pub(crate) struct Serve {
     #[arg(long, requires = "directory")]
     pub(crate) writable: bool,
 
-    /// The bytes of all files below the directory, and of those that one client has written since the start; without
-    /// /CLIENT a quarter. A write beyond it is answered 4.13. A client is an identity, or else an IPv4 address or an
-    /// IPv6 network of 64 bits
+    /// The most bytes of all files below the directory, and of the files written by one client since the start; without /CLIENT
+    /// a quarter of the total. A write beyond it is answered 4.13. A client is an identity, or without one an IPv4 address or
+    /// an IPv6 network of 64 bits
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "1G/256M", value_parser = bound::of_bytes, requires = "writable")]
     pub(crate) max_stored: SharedBound,
 
-    /// The number of these files, likewise
+    /// The most files below the directory: in total, and written by one client since the start
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "10000/2500", value_parser = bound::of_numbers, requires = "writable")]
     pub(crate) max_files: SharedBound,
 
-    /// PUT and DELETE of files in a second, likewise, and as many at once; each begun 256 KiB of a file counts as one.
-    /// A client that is faster is answered 4.29, and 5.03 if all together are, with the time to wait in Max-Age
+    /// The most PUT and DELETE of files in a second: in total, and of one client; as many may come at once. Every 256 KiB of a
+    /// file count as one write. A client that is faster is answered 4.29, or 5.03 if all together are too fast, with the time
+    /// to wait in Max-Age
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "400/100", value_parser = bound::of_numbers, requires = "writable")]
     pub(crate) max_writes: SharedBound,
 
-    /// Who may write where: a file with a line PATH IDENTITY for each right. The identity is the one of -u or --keys, the
-    /// subject of a certificate (CN=lamp-7), or * for every client that has either. It may write PATH and below it. A
-    /// client without an identity may write nothing
+    /// A file of write permissions with lines PATH IDENTITY. The identity is one of -u or --keys, the subject of a certificate
+    /// (CN=lamp-7), or * for every client with either. It may write PATH and all paths below it. A client without an identity
+    /// may then write nothing
     #[arg(long, value_name = "FILE", requires = "writable")]
     pub(crate) rights: Option<PathBuf>,
 
@@ -98,7 +99,7 @@ pub(crate) struct Serve {
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Add resources for trying things out; they are there by default without --resource and --directory
+    /// Add resources to try things out, as is the default without --resource and --directory
     #[arg(long)]
     pub(crate) demo: bool,
 
@@ -110,36 +111,36 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// The memory that clients can make the server use, with K, M or G for powers of 1024. It is a limit: nothing
-    /// is reserved. An eighth goes to each of: peers and observers (1 KiB for both), messages remembered to
-    /// recognise duplicates (256 B each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128
-    /// KiB each; a limit on open files may allow fewer), and answers that wait on these connections
+    /// The memory that clients can make the server use, with K, M or G for powers of 1024. It is a limit; nothing is reserved.
+    /// An eighth goes to each of: peers and observers (1 KiB for both), messages remembered to recognise duplicates (256 B
+    /// each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128 KiB each; a limit on open files may
+    /// allow fewer), and responses queued on these connections
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bound::memory)]
     pub(crate) memory: usize,
 
-    /// Clients over UDP, and as many over DTLS, for which the server remembers round-trip times and the like; all
-    /// threads together. Observers are remembered in addition [default: 131072 with --memory 1G]
+    /// The most clients over UDP, and as many over DTLS, whose state, such as round-trip times, is remembered, by all threads
+    /// together. Observers come in addition [default: 131072 with --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_peers: Option<u32>,
 
-    /// Requests that each client over UDP or DTLS may make in a second; faster ones are answered 4.29 with the time to wait
-    /// in Max-Age (RFC 8516). A client is an address and a port, or a DTLS session [default: not limited]
+    /// The most requests that one client over UDP or DTLS may make in a second; faster ones are answered 4.29 with the time to
+    /// wait in Max-Age (RFC 8516). A client is an address and a port, or a DTLS session [default: not limited]
     #[arg(long, value_name = "PER_CLIENT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_rate: Option<u32>,
 
     #[command(flatten)]
     pub(crate) trust: Trust,
 
-    /// Do not answer a copy of a request while the last answer may still be under way, at most two copies in a row
-    /// (docs/sluice.md). For clients that ask one question after the other over a slow link. As many of them as
-    /// --max-peers are remembered, in 80 B each
+    /// Withhold the answer to a copy of a request while the last answer may still be travelling, for at most two copies in a
+    /// row (docs/sluice.md). For clients on a slow link that make one request after the other. Takes 80 B for each of
+    /// --max-peers clients
     #[arg(long)]
     pub(crate) sluice: bool,
 
-    /// Observers over UDP, and as many over DTLS, all threads together; also the limit for each connection over
-    /// TCP. In each thread 1 place in 64 is for addresses that are not verified; beyond that a client is asked for
-    /// an Echo option (RFC 9175). A client that finds no place gets its answer but no notifications, and is counted
-    /// [default: 131072 with --memory 1G]
+    /// The most observers over UDP, and as many over DTLS, for all threads together; also the limit for each connection over
+    /// TCP. In each thread 1 slot in 64 is for addresses that are not verified; beyond that a client is asked for an Echo
+    /// option (RFC 9175). A client without a slot gets its answer but no notifications, and is counted [default: 131072 with
+    /// --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_observers: Option<u32>,
 
@@ -178,10 +179,11 @@ The URIs go to standard output, one per line, the URI of the metrics last. The l
 SIGHUP has the files of keys, certificates and rights read again. See docs/operating.md.";
 
 impl Serve {
-    /// Returns whether the server answers over UDP without DTLS. It does where that is asked for, and by default
-    /// unless keys or issuers restrict access.
+    /// Returns whether the server answers over UDP without DTLS: if an option asks for it, and by default unless keys or
+    /// issuers restrict access.
     pub(crate) fn plain_udp(&self) -> bool {
         let known_clients = self.ca.is_some() || self.client_keys.are_given();
+        // Requests to groups come over UDP without DTLS, so --group asks for it even beside keys.
         self.bind.is_some() || !self.groups.is_empty() || !self.no_udp && !known_clients
     }
 }
@@ -189,6 +191,6 @@ impl Serve {
 fn path_text(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((path, text)) if !path.is_empty() => Ok((path.to_owned(), text.to_owned())),
-        _ => Err("expected PATH=TEXT, as /greeting=Hello".to_owned()),
+        _ => Err("expected PATH=TEXT, such as /greeting=Hello".to_owned()),
     }
 }

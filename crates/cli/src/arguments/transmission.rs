@@ -14,17 +14,17 @@ pub(crate) struct TransmissionArguments {
     #[arg(short = 'u', long, value_name = "IDENTITY", requires = "key")]
     pub(crate) identity: Option<String>,
 
-    /// The key of that identity: text, hexadecimal digits after 0x, or @FILE. A key in a file is not visible in the
-    /// list of processes
+    /// The key of that identity: text, hexadecimal digits after 0x, or @FILE. A key in a file is hidden from the list of
+    /// processes
     #[arg(short = 'k', long, value_name = "KEY", requires = "identity")]
     pub(crate) key: Option<String>,
 
-    /// The certificates to trust over coaps+tcp:// and coaps+ws://, in PEM: those of issuers, or a server's own.
-    /// Without this argument no server is trusted
+    /// The certificates to trust over coaps+tcp:// and coaps+ws://, in PEM: the certificates of issuers, or a server's own.
+    /// Without this option no server is trusted
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// The certificate to present to such a server, in PEM, followed by those between it and its root
+    /// The certificate to present to such a server, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "FILE", requires_all = ["private_key", "ca"])]
     pub(crate) cert: Option<PathBuf>,
 
@@ -36,12 +36,12 @@ pub(crate) struct TransmissionArguments {
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
 
-    /// The mechanism for a body in blocks, which says how many blocks to ask for at once: NAME or NAME:parameter=value,…
-    /// (coapace list mechanisms), or none to ask for one after the other with --cc
+    /// The bulk mechanism for bodies in blocks, which decides how many blocks to request at once: NAME or
+    /// NAME:parameter=value,… (coapace list mechanisms), or none to request one after the other with --cc
     #[arg(long, value_name = "NAME", default_value = "tide")]
     pub(crate) bulk: String,
 
-    /// Send a payload one block after the other, also to a server that takes several at once (Q-Block1, RFC 9177)
+    /// Send the blocks of a payload one after the other, even to a server that accepts several at once (Q-Block1, RFC 9177)
     #[arg(long)]
     pub(crate) no_q_block: bool,
 
@@ -49,7 +49,8 @@ pub(crate) struct TransmissionArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,
 
-    /// The first timeout, before anything is measured, such as 2s or 500ms [default: the mechanism's, usually 2s]
+    /// The first timeout, before the first round-trip time is measured, such as 2s or 500ms [default: the mechanism's, usually
+    /// 2s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) ack_timeout: Option<String>,
 
@@ -62,8 +63,8 @@ pub(crate) struct TransmissionArguments {
     #[arg(short = 'B', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
-    /// End a request at once if the network says that nobody listens there. Otherwise it is retransmitted as after
-    /// silence, and a server that starts meanwhile answers it
+    /// End a request at once if the network reports that the port is closed. Without this option it is retransmitted, and a
+    /// server that starts meanwhile answers it
     #[arg(long)]
     pub(crate) fail_fast: bool,
 

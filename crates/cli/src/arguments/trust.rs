@@ -1,34 +1,35 @@
-//! The argument that names the clients whose addresses are trusted.
+//! The argument that names networks without forged addresses.
 
 use clap::Args;
 use coapace_net::{Network, Verify};
 
-/// The networks in which nobody can forge an address.
+/// The networks in which no address can be forged.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Trust {
-    /// A network in which nobody can send in the name of another: ADDRESS/BITS, ADDRESS, loopback for this host, or
-    /// none; repeatable. All other clients over UDP are sent at most three times the bytes that they send, until they
-    /// have shown an Echo option (RFC 9175). Behind a relay that does not ask for it, none is right [default:
-    /// loopback]
+    /// A network whose hosts cannot send from forged addresses: ADDRESS/BITS, ADDRESS, loopback for this host, or none;
+    /// repeatable. All other clients over UDP are sent at most three times the bytes that they send, until they return an Echo
+    /// option (RFC 9175). If a relay on this host does not demand it of its clients, give none [default: loopback]
     #[arg(long = "trust", value_name = "NETWORK", value_parser = networks)]
     given: Vec<NetworkList>,
 }
 
-/// The networks that one value names.
+/// The networks in one value of the argument.
 type NetworkList = std::sync::Arc<[Network]>;
 
 impl Trust {
-    /// Returns the clients that have to show that their address is their own.
+    /// Returns which clients must verify their address.
     pub(crate) fn verify(&self) -> Verify {
         if self.given.is_empty() {
             return Verify::Strangers;
         }
+        // After `none` the list has no network, so every client has to verify its address.
         Verify::Outside(self.given.iter().flat_map(|networks| networks.iter().copied()).collect())
     }
 }
 
 fn networks(text: &str) -> Result<NetworkList, String> {
     match text {
+        // An empty list counts as given, unlike no argument.
         "none" => Ok([].into()),
         "loopback" => Ok(Network::LOOPBACK.into()),
         text => {
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_host_is_trusted_unless_networks_are_named_and_none_is_one_of_the_names() {
+    fn loopback_is_trusted_by_default_and_none_trusts_nobody() {
         let concerns = |texts: &[&str], address: &str| {
             let given = texts.iter().map(|text| networks(text).unwrap()).collect();
             Trust { given }.verify().concerns(address.parse().unwrap())

@@ -1,4 +1,4 @@
-//! Code shared by the commands that talk to devices: the mechanism, the runtime, texts for errors and times.
+//! Code shared by the commands that talk to devices: mechanism, runtime, and texts for errors and times.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
@@ -30,7 +30,7 @@ pub(super) struct ClientSetup {
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
     proxy: Option<String>,
-    /// The capture of their datagrams.
+    /// The capture of the clients' datagrams.
     pub(super) capture: Option<Arc<DatagramCapture>>,
     pcap: Option<PathBuf>,
     /// The arguments that tshark needs to decode the capture.
@@ -39,18 +39,20 @@ pub(super) struct ClientSetup {
 }
 
 impl ClientSetup {
-    /// Reads keys and certificates and opens the capture. Errors here come before the first request. With a proxy, they are about
-    /// the proxy.
+    /// Reads keys and certificates and opens the capture, so that errors come before the first request. With a proxy,
+    /// the capture shows the datagrams between the clients and the proxy.
     pub(super) fn new(
         arguments: &Arguments,
         transmission: &TransmissionArguments,
         uri: &str,
         proxy: Option<&str>,
     ) -> Result<Self, Failure> {
+        // Datagrams, keys and certificates concern the next hop, which is the proxy.
         let uri = proxy.unwrap_or(uri);
         if transmission.pcap.is_some() {
             datagrams("--pcap", uri)?;
         }
+        // The arguments require each other, so only both or none come here.
         let dtls = match (&transmission.identity, &transmission.key) {
             (Some(identity), Some(key)) => {
                 let dtls = Dtls::client(identity.as_str(), keys::key(key)?);
@@ -60,10 +62,13 @@ impl ClientSetup {
         };
         let own = transmission.cert.as_deref().zip(transmission.private_key.as_deref());
         let trusted = transmission.ca.as_deref();
+        // --cert requires --ca, so without trusted certificates there is none of our own.
         let certificates = trusted.map(|trusted| certificates::read(Some(trusted), own)).transpose()?;
         let profile = profile(transmission)?;
+        // Keys and certificates are read before the capture is created, so that a mistake leaves no empty file.
         let as_coap = transmission.pcap_as_coap;
         let capture = transmission.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
+        // An invalid URI is reported with the first request.
         let server = uri.parse::<Uri>().ok();
         let server = server.map(|uri| CoapPort { port: uri.port, dtls: uri.scheme == Scheme::Coaps });
         let name_ports = |capture: &Arc<DatagramCapture>| capture.name_ports(server.into_iter().collect());
@@ -74,7 +79,7 @@ impl ClientSetup {
         Ok(Self { profile, fails_fast, dtls, certificates, proxy, capture, pcap, decode_as, quiet })
     }
 
-    /// Returns the builder of a client, without the capture.
+    /// Returns a builder of clients with these settings, but without the capture.
     pub(super) fn builder(&self) -> Result<ClientBuilder, Failure> {
         let mut builder = Client::builder()
             .mechanism(self.profile.mechanism)
@@ -94,7 +99,7 @@ impl ClientSetup {
         builder.certificates(certificates).map_err(|bad: BadCertificate| Failure::Input(bad.to_string()))
     }
 
-    /// Returns a client.
+    /// Returns a client with these settings, whose datagrams are captured if a capture was asked for.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let builder = self.builder()?;
         Ok(match &self.capture {
@@ -103,26 +108,32 @@ impl ClientSetup {
         })
     }
 
-    /// Ends the capture and returns the first failure, of the work or of the capture.
+    /// Ends the capture and returns the first failure, of the command or of the capture. After a success, prints the
+    /// tshark command if tshark needs arguments to decode the capture.
     pub(super) fn finish(&self, result: Result<(), Failure>) -> Result<(), Failure> {
         let finished = finish(self.capture.as_deref(), self.pcap.as_deref(), result);
+        // The remark would hide the reason of a failure, so it follows only success.
         if let (Ok(()), Some(path), Some(decode_as), false) =
             (&finished, &self.pcap, &self.decode_as, self.quiet)
         {
-            tell(&format!("captured; to read it: tshark -r {} {decode_as}", path.display()));
+            tell(&format!(
+                "the packets are captured; to read them: tshark -r {} {decode_as}",
+                path.display()
+            ));
         }
         finished
     }
 }
 
-/// The longest wait for a DTLS handshake without `-B`. OpenSSL does not answer a wrong key.
+/// The longest wait for a DTLS handshake if `-B` is not given. With a wrong key it would never end, because OpenSSL
+/// servers do not answer.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Refuses an argument about datagrams if the URI is for a connection.
+/// Refuses the option `flag`, which is about datagrams, if the scheme of `uri` uses connections, such as coap+tcp.
 pub(super) fn datagrams(flag: &str, uri: &str) -> Result<(), Failure> {
     match uri.parse::<Uri>() {
         Ok(Uri { scheme, .. }) if !matches!(scheme, Scheme::Coap | Scheme::Coaps) => Err(Failure::Usage(
-            format!("{uri}: {flag} is about datagrams, and {scheme} has none; coap and coaps have"),
+            format!("{uri}: {flag} needs datagrams, and {scheme} runs over TCP; use coap or coaps"),
         )),
         // An invalid URI is reported elsewhere.
         _ => Ok(()),
@@ -134,12 +145,12 @@ pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<DatagramCapture>
     Ok(Arc::new(DatagramCapture::new(create(path)?, as_coap)))
 }
 
-/// Returns the mechanism for bodies of this name; `None` for `none`.
+/// Returns the bulk mechanism of this name; `None` for `none`.
 pub(super) fn bulk(name: &str) -> Result<Option<Mechanism>, Failure> {
     if name == "none" { Ok(None) } else { parse_bulk(name).map(Some).map_err(Failure::Usage) }
 }
 
-/// Returns the mechanism and the transmission parameters of the arguments.
+/// Returns the mechanism and the transmission parameters given by the arguments.
 fn profile(transmission: &TransmissionArguments) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
@@ -147,26 +158,28 @@ fn profile(transmission: &TransmissionArguments) -> Result<Profile, Failure> {
     }
     let mut profile = Profile { bulk: bulk(&transmission.bulk)?, ..Profile::from(mechanism) };
     let config = &mut profile.config;
+    // `None` leaves NSTART to the mechanism (RFC 7252 §4.7).
     config.nstart = transmission.nstart;
     config.max_retransmit = transmission.max_retransmit.unwrap_or(config.max_retransmit);
     Ok(profile)
 }
 
-/// Sets ACK_TIMEOUT; in a mechanism that measures, it is the initial RTO.
+/// Sets ACK_TIMEOUT; in a mechanism that measures round-trip times, it is the initial RTO.
 fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failure> {
     let set = match mechanism.set("ack_timeout", timeout) {
+        // Mechanisms that measure round trips have `initial_rto` in place of `ack_timeout`.
         Err(SetError::UnknownParameter) => mechanism.set("initial_rto", timeout),
         set => set,
     };
     set.map_err(|error| {
         Failure::Usage(match error {
             SetError::BadValue(kind) => format!("--ack-timeout is {kind}, not {timeout:?}"),
-            _ => "--ack-timeout means nothing to this mechanism; see coapace list mechanisms".to_owned(),
+            _ => "this mechanism has no parameter for --ack-timeout; see coapace list mechanisms".to_owned(),
         })
     })
 }
 
-/// Ends a capture and returns the first failure, of the work or of the capture.
+/// Ends a capture and returns the first failure, of the command or of the capture.
 pub(super) fn finish(
     capture: Option<&DatagramCapture>,
     pcap: Option<&Path>,
@@ -177,6 +190,7 @@ pub(super) fn finish(
     match (result, written) {
         (Ok(()), written) => written,
         (Err(failure), written) => {
+            // A command has one failure. The capture's is printed, so that neither is lost.
             written.err().iter().for_each(|written| tell(&format!("coapace: {written}")));
             Err(failure)
         }
@@ -185,17 +199,15 @@ pub(super) fn finish(
 
 /// Returns a runtime of one thread.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
+    // One client needs no second thread.
     Builder::new_current_thread().enable_all().build().map_err(no_runtime)
 }
 
 pub(super) fn no_runtime(error: io::Error) -> Failure {
-    Failure::Io(
-        "the system has no room for this: fewer open files or more allowed (ulimit -n) help".to_owned(),
-        error,
-    )
+    Failure::Io("too many open files: close some, or allow more (ulimit -n)".to_owned(), error)
 }
 
-/// Returns the payload that the arguments give.
+/// Returns the payload given by the arguments.
 pub(super) fn payload(content: &RequestContent) -> Result<Vec<u8>, Failure> {
     if let Some(encoded) = &content.encoded {
         return Ok(encoded.0.clone());
@@ -208,7 +220,7 @@ pub(super) fn payload(content: &RequestContent) -> Result<Vec<u8>, Failure> {
         (None, Some(path)) if path == Path::new("-") => {
             let mut bytes = Vec::new();
             let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map(|_| bytes).map_err(|error| Failure::Io("standard input".to_owned(), error))
+            read.map(|_| bytes).map_err(|error| Failure::Io("cannot read standard input".to_owned(), error))
         }
         (None, Some(path)) => read(path),
         (None, None) => Ok(Vec::new()),
@@ -219,7 +231,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| Failure::Io(format!("cannot read {}", path.display()), error))
 }
 
-/// Adds method, payload and options from the arguments to a request.
+/// Adds the payload, its Content-Format and the options of the arguments to a call.
 pub(super) fn prepare(
     mut call: Call,
     content: &RequestContent,
@@ -233,7 +245,7 @@ pub(super) fn prepare(
     on_terms(call, &content.terms, transmission)
 }
 
-/// Adds the arguments that every request has.
+/// Adds to a call the arguments that all request commands share: Accept, options, message type, block size and timeout.
 pub(super) fn on_terms(mut call: Call, terms: &RequestOptions, transmission: &TransmissionArguments) -> Call {
     if let Some(format) = terms.accept {
         call = call.accept(format);
@@ -259,6 +271,7 @@ pub(super) fn on_terms(mut call: Call, terms: &RequestOptions, transmission: &Tr
 /// Explains why a resource or its proxy gave no response.
 pub(super) fn explain_with(error: &Error, uri: &str, proxy: Option<&str>) -> Failure {
     let at = match error {
+        // These are faults of the request. All others concern the host that was asked: the proxy, if there is one.
         Error::Uri(_) | Error::Transfer(_) => uri,
         _ => proxy.unwrap_or(uri),
     };
@@ -267,33 +280,38 @@ pub(super) fn explain_with(error: &Error, uri: &str, proxy: Option<&str>) -> Fai
 
 /// Explains why a request has no response, and suggests a remedy.
 pub(super) fn explain(error: &Error, uri: &str) -> Failure {
-    let told = match error {
+    let message = match error {
         Error::Uri(bad) => {
             return Failure::Usage(format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"));
         }
         Error::Zone(bad) => return Failure::Usage(format!("{uri}: {bad}")),
         Error::Group(_) => {
             return Failure::Usage(format!(
-                "{uri}: a group takes non-confirmable requests, such as get and put; ask one member here"
+                "{uri}: a group accepts only non-confirmable requests, such as get and put; here, name one member's address"
             ));
         }
         Error::Scheme(scheme) => {
             return Failure::Usage(format!("{uri}: {scheme} has no groups; only coap has"));
         }
         Error::TooLarge { bytes } => {
-            format!("{uri}: {bytes} bytes of options and payload do not fit into a message; fewer options do")
+            format!(
+                "{uri}: {bytes} bytes of options and payload do not fit into a message; use fewer options"
+            )
         }
         Error::NotFound { host, error } => format!("{uri}: {host} not found ({error}); check the name"),
         Error::TimedOut => format!("{uri}: no response in time; -B waits longer"),
+        // Missing arguments are wrong usage, and not a fault of the network.
         Error::Session(Refused::NoKeys) => {
-            return Failure::Usage(format!("{uri}: DTLS takes keys; give -u IDENTITY and -k KEY"));
+            return Failure::Usage(format!("{uri}: DTLS needs a key; give -u IDENTITY and -k KEY"));
         }
         Error::Session(Refused::TimedOut) => {
             format!(
-                "{uri}: {error}; check address and port, and the key, for some servers keep silent about a wrong one"
+                "{uri}: {error}; check address, port and key: some servers do not answer a client with a wrong key"
             )
         }
+        // bad_record_mac, decrypt_error and unknown_psk_identity (RFC 5246 §7.2, RFC 4279 §6): the keys differ.
         Error::Session(Refused::Alert(20 | 51 | 115)) => format!("{uri}: {error}; check -u and -k"),
+        // ICMP port unreachable, a refused connection of TCP, and the former during a DTLS handshake.
         Error::Unreachable(io::ErrorKind::ConnectionRefused)
         | Error::Connection(io::ErrorKind::ConnectionRefused)
         | Error::Session(Refused::Unreachable(io::ErrorKind::ConnectionRefused)) => {
@@ -301,21 +319,24 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
-        Error::Protocol(_) => format!("{uri}: {error}; check the port, and which protocol it speaks"),
+        Error::Protocol(_) => {
+            format!("{uri}: {error}; check the port, and which protocol the server speaks there")
+        }
         Error::BadOption(number) => format!(
-            "{uri}: the response has the option {}, which must be understood and is not",
+            "{uri}: the response has the option {}, which is critical, and this client does not know it",
             option_name(*number)
         ),
         Error::Transfer(TransferError::Option(bad @ BadOption::BesideProxyUri { .. })) => {
             return Failure::Usage(format!("{uri}: {bad}; --proxy URI asks a proxy for the resource"));
         }
         Error::Transfer(TransferError::Option(bad)) => return Failure::Usage(format!("{uri}: {bad}")),
+        // With fewer blocks the transfer may end before the resource changes again.
         Error::Transfer(TransferError::Changed) => {
-            format!("{uri}: {error}; ask again, or with larger blocks (-b)")
+            format!("{uri}: {error}; repeat the request, or use larger blocks (-b)")
         }
         _ => format!("{uri}: {error}"),
     };
-    Failure::Network(told)
+    Failure::Network(message)
 }
 
 /// Explains why TLS with a server failed, and suggests what to do.
@@ -323,7 +344,7 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
     let help = match error {
         TlsError::NoRoots => {
             return Failure::Usage(format!(
-                "{uri}: TLS takes certificates to trust; give --ca FILE with the certificate of the server's issuer"
+                "{uri}: TLS needs a certificate to trust; give --ca FILE with the certificate of the server's issuer"
             ));
         }
         TlsError::UnknownIssuer => "check --ca",
@@ -332,13 +353,14 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
             "the server needs another certificate, or this host's clock is wrong"
         }
         TlsError::Refused(_) => "check the port, --cert and --private-key",
-        _ => "check the port, and which protocol it speaks",
+        _ => "check the port, and which protocol the server speaks there",
     };
     Failure::Network(format!("{uri}: {error}; {help}"))
 }
 
 /// Returns a rate in kB/s.
 pub(super) fn kilobytes_a_second(bytes: u64, time: Duration) -> f64 {
+    // A duration of 0 must not give an infinite rate.
     bytes as f64 / 1e3 / time.as_secs_f64().max(1e-9)
 }
 
@@ -358,7 +380,7 @@ pub(super) fn short(time: Duration) -> String {
     format!("{value:.places$} {unit}")
 }
 
-/// Opens a file for writing. This comes before the work, so that an error costs no time.
+/// Opens a file for writing. This happens before requests and runs, so that an error costs no time.
 fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path).map(BufWriter::new).map_err(|error| Failure::cannot_write(path, error))
 }
@@ -368,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_three_digits_that_count() {
+    fn times_are_printed_with_three_significant_digits() {
         let texts =
             [0, 1_234, 12_345, 123_456, 1_234_567, 93_000_000].map(|us| short(Duration::from_micros(us)));
         assert_eq!(texts, ["0.00 µs", "1.23 ms", "12.3 ms", "123 ms", "1.23 s", "93.0 s"]);

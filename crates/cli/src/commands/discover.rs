@@ -21,13 +21,14 @@ pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(),
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
     }
+    // The server filters, if it can (RFC 6690 §4.1).
     uri.query.extend(discover.filters.iter().cloned());
     let client = setup.client()?;
     let result = runtime()?.block_on(one(discover, &uri, &client));
     setup.finish(result)
 }
 
-/// Asks a server or a group for links.
+/// Asks a server or a group for its links, and prints them.
 async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
     let text = uri.to_string();
     let call = on_terms(client.get(&text), &discover.terms, &discover.transmission);
@@ -39,10 +40,12 @@ async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fail
     }
 }
 
-/// Asks a group for links, and then each member whose answer was only a first block or asked for an Echo option.
+/// Asks a group for links, and prints the links of each member. A member that sent only a first block, or asked for an
+/// Echo option, is asked again.
 async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
     let shown = uri.to_string();
     let call = on_terms(client.get(&shown), &discover.terms, &discover.transmission);
+    // Only the request showed that the name leads to a group, so the call is made again.
     let mut answers =
         called(call, &discover.gathering).group().await.map_err(|error| explain_group(&error, &shown))?;
     let mut members = 0;
@@ -52,10 +55,12 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
         let whole = answers.whole(address, response).await;
         let whole = whole.map_err(|error| explain(&error, &member.to_string()));
         let whole = whole.and_then(|response| refusal(&response).map_or(Ok(response), Err));
+        // Without the URI of the member, nobody could see whose link a target is.
         let base = Uri { path: Vec::new(), query: Vec::new(), ..member };
         let base = base.to_string();
         let printed = whole.and_then(|response| print(discover, &base, Some(&base), &response));
         match printed {
+            // Standard output is closed, so other answers would be lost, too.
             Err(failure @ Failure::Io(..)) => return Err(failure),
             // One member of many failed.
             Err(failure) => tell(&format!("coapace: {failure}")),
@@ -68,8 +73,8 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
     }
 }
 
-/// Prints the links that can be read, and fails if there are others. Targets of a group's members are prefixed with
-/// `base`, the member's URI.
+/// Prints the links that are valid, and fails if there are invalid ones. Targets of a group's members are prefixed with `base`,
+/// the member's URI.
 fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
@@ -78,11 +83,13 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
         let link = match link {
             Ok(link) => link,
             Err(error) => {
+                // A broken link does not hide the others.
                 misread.push(error);
                 continue;
             }
         };
         printed += 1;
+        // An absolute target names its host itself.
         let base = base.filter(|_| link.target.starts_with('/')).unwrap_or_default().trim_end_matches('/');
         let target = format!("{base}{}", link.target);
         let text = if discover.json {
@@ -93,10 +100,10 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
         };
         writeln!(out, "{}", if terminal { shown(&text) } else { text.into() })?;
     }
-    broken(printed, &misread).map_or(Ok(()), |told| Err(Failure::Network(format!("{uri}: {told}"))))
+    broken(printed, &misread).map_or(Ok(()), |problem| Err(Failure::Network(format!("{uri}: {problem}"))))
 }
 
-/// Describes the faults of a list of links; `None` if all of them were read.
+/// Describes the errors in a list of links; `None` if all links were read.
 fn broken(printed: usize, misread: &[Misread]) -> Option<String> {
     let (first, others) = misread.split_first()?;
     let others = match others.len() {
@@ -111,8 +118,8 @@ fn broken(printed: usize, misread: &[Misread]) -> Option<String> {
     Some(format!("the answer is not in link format (RFC 6690): {first}{others}; {read}"))
 }
 
-/// Returns a link with its attributes as JSON. An attribute without a value is `true`; of a repeated one the last
-/// counts.
+/// Returns a link with its attributes as JSON. An attribute without a value is `true`. If an attribute is repeated, its
+/// last value counts.
 fn link_json(target: &str, link: &WebLink<'_>) -> Value {
     let value = |value: Option<std::borrow::Cow<'_, str>>| value.map_or(true.into(), Value::from);
     let attributes: Map<String, Value> =
@@ -125,18 +132,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_links_with_a_mistake_tells_its_place_and_the_links_that_were_read() {
-        let told = |text: &str| {
+    fn an_error_in_link_format_is_reported_with_its_place_beside_the_links_that_were_read() {
+        let problem = |text: &str| {
             let misread: Vec<_> = link_format::parse(text).filter_map(Result::err).collect();
             broken(link_format::parse(text).flatten().count(), &misread)
         };
-        let of = |told: &str| Some(format!("the answer is not in link format (RFC 6690): {told}"));
-        assert_eq!(told("</a>,</b>"), None);
-        assert_eq!(told("</a;rt=x,</b>"), of("byte 9: > must end the target; the other link could be read"));
-        assert_eq!(told("</a>,"), of("byte 5: a link must begin with <; the other link could be read"));
+        let of = |problem: &str| Some(format!("the answer is not in link format (RFC 6690): {problem}"));
+        assert_eq!(problem("</a>,</b>"), None);
         assert_eq!(
-            told("</x>title=,<,"),
-            of("byte 4: ; or , must come before what follows, and 1 more; no link could be read")
+            problem("</a;rt=x,</b>"),
+            of("byte 9: > must end the target; the other link could be read")
+        );
+        assert_eq!(problem("</a>,"), of("byte 5: a link must begin with <; the other link could be read"));
+        assert_eq!(
+            problem("</x>title=,<,"),
+            of("byte 4: a ; or , is missing, and 1 more; no link could be read")
         );
     }
 }

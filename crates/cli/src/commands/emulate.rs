@@ -24,7 +24,7 @@ use crate::failure::INTERRUPTED;
 use crate::shown::{complain, remark};
 use crate::{Failure, interrupt, process, progress};
 
-/// The tap of an emulation: the capture, if one is asked for.
+/// The tap of an emulation: a capture, or nothing.
 type CaptureTap = Option<Capture<BufWriter<File>>>;
 
 /// The exit code if the command was still running after `--duration`, as with timeout(1).
@@ -32,6 +32,7 @@ const TIMED_OUT: u8 = 124;
 
 pub(crate) fn emulate(arguments: &Arguments, emulate: &Emulate) -> Result<(), Failure> {
     let scenario = Scenario::load(&emulate.scenario, &emulate.set)?;
+    // Each source of a relay takes a socket towards the server.
     process::raise_descriptor_limit();
     let emulation = Emulation::new(&scenario, emulate.seed).sources(emulate.sources as usize);
     match (&emulate.listen, &emulate.to) {
@@ -55,6 +56,7 @@ fn relay(
     (listen, to): (&str, &str),
 ) -> Result<(), Failure> {
     let (listen, to) = (first("--listen", listen)?, first("--to", to)?);
+    // The capture's file is opened before the network is made, so that an error leaves nothing to undo.
     let record = Recording::open(emulate)?;
     let exporter = emulate.metrics.as_deref().map(Exporter::bind).transpose()?;
     // From here on Ctrl-C ends the emulation and not the process.
@@ -67,6 +69,7 @@ fn relay(
     }
     out.flush()?;
     drop(out);
+    // Another thread serves the metrics, so a slow reader does not delay packets.
     let metrics = serve_metrics(exporter, relay.watch())?;
     let mut teller = Teller::new(arguments.quiet);
     let end = emulate.duration.map(|duration| Instant::now() + duration);
@@ -77,6 +80,7 @@ fn relay(
     teller.finish();
     drop(metrics);
     let (figures, tap) = relay.stop().map_err(failed)?;
+    // The counters are printed before a failure of the capture is reported.
     let recorded = record.finish(tap);
     let mut out = io::stdout().lock();
     let printed = figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"));
@@ -85,7 +89,7 @@ fn relay(
     Ok(printed?)
 }
 
-/// Carries IP packets between two namespaces until the command there ends, it is interrupted, or for `--duration`.
+/// Carries IP packets between two namespaces until the command in them ends, an interruption comes, or `--duration` has passed.
 fn tunnel(
     arguments: &Arguments,
     emulate: &Emulate,
@@ -116,6 +120,7 @@ fn tunnel(
         settings(&mut command);
         // The standard output belongs to the command.
         command.stdout(io::stderr());
+        // In the background, the server does not get the Ctrl-C of the terminal: it ends after the clients.
         let mut program = Program::behind(command, |command| tunnel.server().start(command))
             .map_err(|error| Failure::Io("cannot start the server".to_owned(), error))?;
         await_server(&tunnel, &mut program, stop)?;
@@ -131,7 +136,10 @@ fn tunnel(
             Some(started.map_err(|error| Failure::Io(format!("cannot run {}", name.display()), error))?);
     } else {
         for (side, name) in [(tunnel.clients(), "clients"), (tunnel.server(), "server")] {
-            remark(arguments, &format!("to enter the side of the {name}: {}", entering(&side.file())));
+            remark(
+                arguments,
+                &format!("to run a command in the network of the {name}: {}", entering(&side.file())),
+            );
         }
     }
     let mut code = None;
@@ -145,7 +153,8 @@ fn tunnel(
         thread::sleep(Duration::from_millis(10));
         teller.tell(&tunnel.running().figures());
         if let Some(program) = &mut program {
-            code = program.ended().map_err(|error| Failure::Io("cannot wait".to_owned(), error))?;
+            code =
+                program.ended().map_err(|error| Failure::Io("cannot wait for COMMAND".to_owned(), error))?;
         }
     }
     teller.finish();
@@ -158,6 +167,7 @@ fn tunnel(
     figures.complaints().iter().for_each(|line| complain(line));
     recorded?;
     match code {
+        // The order matters: a program that has ended gives its code even if Ctrl-C came at the same moment.
         Some(0) => Ok(()),
         Some(code) => Err(Failure::Ended(code)),
         None if emulate.command.is_empty() => Ok(()),
@@ -166,13 +176,13 @@ fn tunnel(
     }
 }
 
-/// Waits until a program listens on the server's side, for five seconds at most.
+/// Waits until a program listens in the server's namespace, for five seconds at most.
 fn await_server(
     tunnel: &Tunnel<CaptureTap>,
     program: &mut Program,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
+    let failed = |error| Failure::Io("cannot check whether the server listens".to_owned(), error);
     let listens = || Ok(stop.load(Ordering::Relaxed) || tunnel.server().listens()?);
     match program.wait_until(Duration::from_secs(5), listens).map_err(failed)? {
         Readiness::Ready => Ok(()),
@@ -180,23 +190,25 @@ fn await_server(
             Err(Failure::Input(format!("the server ended at once, with exit code {code}")))
         }
         Readiness::Late => {
-            complain("the server does not listen after five seconds; going on without it");
+            // The server may only be slow, so COMMAND starts anyway.
+            complain("the server does not listen after five seconds; going on anyway");
             Ok(())
         }
     }
 }
 
-/// Returns the command that enters a namespace.
+/// Returns a command line that runs COMMAND in the network namespace with this file.
 fn entering(file: &str) -> String {
     if is_root_outside() {
         format!("nsenter --net={file} COMMAND")
     } else {
+        // An ordinary user may enter the network namespace only together with the user namespace that owns it.
         let pid = std::process::id();
         format!("nsenter --target {pid} --user --preserve-credentials --net={file} COMMAND")
     }
 }
 
-/// Returns whether the process is in the user namespace of the system.
+/// Returns whether the process is in the initial user namespace, where root is the system's root.
 fn is_root_outside() -> bool {
     fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.contains("4294967295"))
 }
@@ -204,17 +216,20 @@ fn is_root_outside() -> bool {
 #[allow(clippy::needless_pass_by_value)] // for map_err
 fn failed(error: EmulationError) -> Failure {
     match error {
+        // Another scenario helps here, so these are faults of the command line.
         EmulationError::Mesh | EmulationError::Circle(_) => Failure::Usage(error.to_string()),
         _ => Failure::Network(error.to_string()),
     }
 }
 
-/// Serves the counters on a runtime of its own, which ends when it is dropped.
+/// Serves the counters over HTTP, if there is an exporter, on a runtime of its own. Dropping this runtime ends the
+/// service.
 fn serve_metrics(
     exporter: Option<Exporter>,
     watch: EmulationView,
 ) -> Result<Option<tokio::runtime::Runtime>, Failure> {
     let Some(exporter) = exporter else { return Ok(None) };
+    // The main thread sleeps in its loop, so the metrics need a thread of their own.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(no_runtime)?;
     runtime.spawn(exporter.run(watch));
     Ok(Some(runtime))
@@ -230,7 +245,7 @@ impl MetricsSource for EmulationView {
     }
 }
 
-/// The file of a capture.
+/// The file of an emulation's capture while it is written; `None` if no capture was asked for.
 struct Recording(Option<Draft>);
 
 impl Recording {
@@ -246,11 +261,12 @@ impl Recording {
     fn finish(self, tap: CaptureTap) -> Result<(), Failure> {
         let Some((draft, capture)) = self.0.zip(tap) else { return Ok(()) };
         capture.finish().map_err(|error| draft.cannot_write(error))?;
+        // A capture is whole whenever the emulation ends, also by Ctrl-C.
         draft.put(true).map(drop)
     }
 }
 
-/// The line of counters on a terminal, and the warning when an overload begins.
+/// Prints a line of counters to a terminal, and a warning when an overload begins.
 struct Teller {
     line: ProgressBar,
     is_overloaded: bool,
@@ -267,6 +283,7 @@ impl Teller {
             "{} sources, {} packets: {} arrived, {} dropped, {} lost; 99 % left within {late:.2} ms",
             figures.sources, figures.entered, figures.arrived, figures.dropped, figures.lost
         ));
+        // One warning is enough: the counters at the end name the overload again.
         if figures.is_overloaded() && !self.is_overloaded {
             self.is_overloaded = true;
             self.line.suspend(|| {

@@ -20,9 +20,10 @@ pub(super) async fn ask(
 ) -> Result<(), Failure> {
     let text = &request.uri;
     let uri: Uri = text.parse().map_err(|bad| explain(&Error::Uri(bad), text))?;
+    // This check comes before anything is sent: a group would answer although nobody could read it.
     if request.show.output.is_some() {
         return Err(Failure::Usage(format!(
-            "{text}: -o takes one answer, and each member of a group has its own; --json has one a line"
+            "{text}: -o saves one answer, and every member of a group sends one; use --json, which prints one answer a line"
         )));
     }
     let mut answers =
@@ -31,6 +32,7 @@ pub(super) async fn ask(
     while let Some((address, response)) = answers.next().await {
         members += 1;
         let member = member(&uri, address);
+        // A member may send the first block only. The rest is asked for from that member alone (RFC 7959 §2.8).
         let whole = answers.whole(address, response).await;
         successes += usize::from(whole.as_ref().is_ok_and(Response::is_success));
         if let Err(error) = &whole {
@@ -40,12 +42,14 @@ pub(super) async fn ask(
         printer.member(&member, &whole)?;
     }
     match (members, successes) {
+        // Silence is the wanted outcome here, and not a failure.
         (0, _) if request.gathering.no_response == Some(ALL) => {
             remark(arguments, "sent; no answer was asked for");
             Ok(())
         }
         (0, _) => Err(nobody(text)),
         (_, 0) => Err(Failure::Refused("no member answered with a success".to_owned())),
+        // In a group some members may well refuse, so a single success is enough.
         _ => {
             remark(arguments, &format!("{} answered", counted(members, "member")));
             Ok(())
@@ -53,21 +57,22 @@ pub(super) async fn ask(
     }
 }
 
-/// The value of No-Response that asks for no answer at all (RFC 7967 §2.1).
+/// The value of No-Response that suppresses every answer (RFC 7967 §2.1).
 const ALL: u8 = 26;
 
-/// Returns a call with the arguments for groups.
+/// Adds the options for requests to groups to a call: the leisure of the members, and No-Response.
 pub(super) fn called(mut call: Call, gathering: &Gathering) -> Call {
     if let Some(leisure) = gathering.leisure {
         call = call.leisure(leisure);
     }
     match gathering.no_response {
+        // Members that do not know the option ignore it: it is elective (RFC 7967 §2).
         Some(classes) => call.option(coap_numbers::option::NO_RESPONSE, &[classes]),
         None => call,
     }
 }
 
-/// Explains why a group was not asked.
+/// Explains why a request to a group could not be sent.
 pub(super) fn explain_group(error: &Error, uri: &str) -> Failure {
     match error {
         Error::Unreachable(kind) => {
@@ -77,7 +82,7 @@ pub(super) fn explain_group(error: &Error, uri: &str) -> Failure {
     }
 }
 
-/// Returns the failure of a request that no member has answered.
+/// Returns the failure of a request to a group that no member answered.
 pub(super) fn nobody(uri: &str) -> Failure {
     Failure::Network(format!(
         "{uri}: nobody answered; check the network, and name the interface of an IPv6 group, as in %25eth0"
@@ -91,6 +96,7 @@ pub(super) fn member(uri: &Uri, address: SocketAddr) -> Uri {
         (_, SocketAddr::V6(address)) if address.scope_id() != 0 => Some(address.scope_id().to_string()),
         _ => None,
     };
+    // Any other address means the same host at every interface.
     let local = matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
     let host = Host::Address(address.ip(), zone.filter(|_| local));
     Uri { host, port: address.port(), ..uri.clone() }
@@ -101,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_asked_where_it_answered_from() {
+    fn a_member_of_a_group_is_asked_at_the_address_of_its_answer() {
         let at = |uri: &str, address: &str| {
             member(&uri.parse().expect("a URI"), address.parse().expect("an address")).to_string()
         };

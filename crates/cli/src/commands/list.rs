@@ -5,14 +5,34 @@ use std::io::{self, Write};
 use coapace_control::Entry;
 #[cfg(feature = "lab")]
 use coapace_lab::papers::{self, Paper};
-use coapace_scenario::naming::TCP;
-use coapace_scenario::{Scenario, naming};
+use coapace_scenario::naming::{TCP, TCP_SUMMARY};
+use coapace_scenario::{Scenario, Source, json_schema, naming};
 
 use crate::Failure;
 use crate::arguments::Listed;
 
-pub(crate) fn list(what: Listed, name: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn list(
+    what: Listed,
+    name: Option<&str>,
+    toml: bool,
+    schema: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     match (what, name) {
+        // The order of these arms refuses --schema and --toml for things that have neither.
+        (Listed::Scenarios, _) if schema => out.write_all(json_schema().as_bytes())?,
+        _ if schema => {
+            return Err(Failure::Usage(
+                "--schema goes with scenarios: coapace list scenarios --schema".to_owned(),
+            ));
+        }
+        // The text of the file keeps its comments, which `to_toml` would not have.
+        (Listed::Scenarios, Some(name)) if toml => out.write_all(Source::find(name)?.text.as_bytes())?,
+        _ if toml => {
+            return Err(Failure::Usage(
+                "--toml needs a scenario, as in: coapace list scenarios nb-iot --toml".to_owned(),
+            ));
+        }
         (Listed::Mechanisms, None) => mechanisms(out)?,
         (Listed::Mechanisms, Some(name)) => one_mechanism(name, out)?,
         (Listed::Scenarios, None) => scenarios(out)?,
@@ -21,10 +41,7 @@ pub(crate) fn list(what: Listed, name: Option<&str>, out: &mut impl Write) -> Re
         (Listed::Papers, None) => papers(out)?,
         #[cfg(feature = "lab")]
         (Listed::Papers, Some(name)) => {
-            let known = || papers::PAPERS.iter().map(|paper| paper.key).collect::<Vec<_>>().join(", ");
-            let paper = Paper::find(name)
-                .ok_or_else(|| Failure::Usage(format!("there is no paper `{name}`; there is {}", known())))?;
-            one_paper(paper, out)?;
+            one_paper(Paper::named(name).map_err(Failure::Usage)?, out)?;
         }
     }
     Ok(())
@@ -35,13 +52,15 @@ fn mechanisms(out: &mut impl Write) -> io::Result<()> {
     for entry in naming::mechanisms().entries() {
         writeln!(out, "{:<18} {:>11}  {}", entry.name, entry.mechanism.state_bytes(), entry.summary)?;
     }
-    writeln!(out, "{:<18} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", TCP, "-")?;
+    writeln!(out, "{TCP:<18} {:>11}  {TCP_SUMMARY}", "-")?;
     for entry in naming::mechanisms().entries() {
         described(entry, out)?;
     }
     writeln!(
         out,
         "\nA mechanism is named as NAME or NAME:parameter=value,parameter=value; settings apply from left to right.\n\
+         NAME:form=parameters is a stack that retransmits by itself, from an ACK_TIMEOUT and a factor for each exchange (run, rank, search).\n\
+         default:preset=NAME has the timer that a stack ships.\n\
          coapace list mechanisms NAME says when to use one, and what can go wrong with it."
     )
 }

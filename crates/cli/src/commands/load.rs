@@ -22,7 +22,7 @@ use crate::latencies::Latencies;
 use crate::lossy::Lossy;
 use crate::{Failure, logging, progress};
 
-/// The most requests of one client that may be open or wait for NSTART, with `--rate`.
+/// With a fixed `--rate`, the most requests of one client that may be open or wait for NSTART.
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
@@ -57,11 +57,11 @@ struct LoadContext {
     payload: Vec<u8>,
     setup: ClientSetup,
     over: AtomicU64,
-    /// Becomes true when Ctrl-C comes.
+    /// Becomes true at Ctrl-C.
     stop: watch::Sender<bool>,
 }
 
-/// Reduces the limits of a client, which is one of many and has one destination.
+/// Lowers the limits of a client, because there are many clients with one destination each.
 fn bound(config: &mut Config) {
     *config = Config {
         max_exchanges: MAX_UNDER_WAY,
@@ -73,13 +73,13 @@ fn bound(config: &mut Config) {
 }
 
 impl LoadContext {
-    /// Returns a client, and the transport that drops some of its datagrams.
+    /// Returns the `nth` client, and its interceptor, which drops some of its datagrams.
     fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
         Ok((self.setup.builder()?.interceptor(lossy.clone()).build(), lossy))
     }
 
-    /// Returns whether the load is over.
+    /// Returns whether the load has lasted its duration or was interrupted.
     fn is_over(&self, end: Instant) -> bool {
         Instant::now() >= end || *self.stop.borrow()
     }
@@ -109,18 +109,22 @@ async fn conduct(arguments: &Arguments, asked: &Arc<LoadContext>) -> Result<Load
     // One request goes first. If nobody answers, that is known without any load, and after no more time than the
     // load would take.
     let (uri, duration) = (&asked.load.uri, asked.load.duration);
+    // No client of the load has this number, so the losses of the others do not change.
     let (first, _) = asked.client(u32::MAX)?;
     let patience = asked.load.transmission.timeout.map_or(duration, |timeout| timeout.min(duration));
     match asked.call(&first).timeout(patience).await {
         Ok(_) => {}
         Err(Error::TimedOut) => {
             let waited = short(patience);
-            let told = format!("{uri}: no response in {waited}; check address and port, or set --duration");
-            return Err(Failure::Network(told));
+            let flag = if patience < duration { "--timeout" } else { "--duration" };
+            let message =
+                format!("{uri}: no response in {waited}; check address and port, or wait longer with {flag}");
+            return Err(Failure::Network(message));
         }
         Err(error) => return Err(explain_with(&error, uri, asked.load.content.terms.proxy.as_deref())),
     }
 
+    // The time counts from here, so the request above is not part of it.
     let begin = Instant::now();
     let end = begin + asked.load.duration;
     let clients = asked.load.clients;
@@ -144,13 +148,15 @@ async fn conduct(arguments: &Arguments, asked: &Arc<LoadContext>) -> Result<Load
         tokio::select! {
             joined = tasks.join_next() => match joined {
                 Some(Ok(each)) => tally.merge(&each),
-                Some(Err(error)) => return Err(Failure::Io("a client ended".to_owned(), error.into())),
+                // A task ends without a tally only if it panics.
+                Some(Err(error)) => return Err(Failure::Io("a client failed".to_owned(), error.into())),
                 None => break,
             },
             () = sleep(Duration::from_millis(200)) => {
                 bar.set_position(begin.elapsed().as_millis() as u64);
                 bar.set_message(format!("{} requests", asked.over.load(Ordering::Relaxed)));
             }
+            // A future that has completed must not be polled again, which the condition prevents.
             () = &mut interrupted, if !tally.is_interrupted => {
                 // The clients end, and have their results until now.
                 tally.is_interrupted = true;
@@ -159,6 +165,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<LoadContext>) -> Result<Load
         }
     }
     bar.finish_and_clear();
+    // Clients may end a little later than the duration, and answers after it are not counted.
     tally.elapsed = begin.elapsed().min(asked.load.duration);
     Ok(tally)
 }
@@ -170,6 +177,7 @@ async fn closed(asked: Arc<LoadContext>, (client, lossy): (Client, Arc<Lossy>), 
     while !asked.is_over(end) {
         let begun = Instant::now();
         tokio::select! {
+            // An answer that is there at the end of the time still counts.
             biased;
             result = asked.ask(&client) => {
                 let failed = result.is_err();
@@ -199,11 +207,13 @@ async fn open(
 ) -> LoadTally {
     let mut tally = LoadTally::default();
     let mut due = interval_at(first, period);
+    // A process that was held up sends the requests that were due, so the rate stays as asked.
     due.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut under_way = JoinSet::new();
     let mut over = std::pin::pin!(asked.ended(end));
     loop {
         tokio::select! {
+            // The end comes first, so that due requests cannot postpone it under overload.
             biased;
             () = &mut over => break,
             Some(Ok((result, latency))) = under_way.join_next() => {
@@ -216,6 +226,7 @@ async fn open(
             }
         }
     }
+    // Open requests are counted apart: they had no time to be answered, so they are not failures.
     tally.unfinished = under_way.len() as u64;
     tally.close(&client, &lossy);
     tally
@@ -234,9 +245,10 @@ struct LoadTally {
     /// Bytes of the payloads of answered requests and of their answers.
     bytes: u64,
     retransmissions: u64,
-    /// Responses to transmissions whose exchange had ended.
+    /// Responses that arrived after their exchange had ended, such as a second response to a
+    /// retransmitted request.
     late_replies: u64,
-    /// Datagrams dropped on our side.
+    /// Datagrams that `--loss` dropped.
     lost: u64,
     elapsed: Duration,
     /// Whether Ctrl-C came before the end.
@@ -284,10 +296,12 @@ impl LoadTally {
         let mut out = io::stdout().lock();
         let answered = self.latencies.len();
         let failed: u64 = self.failures.values().sum();
+        // An interruption at once leaves an elapsed time of 0.
         let per_second = answered as f64 / self.elapsed.as_secs_f64().max(1e-9);
         let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
         let times = shares.map(|(name, share)| (name, self.latencies.quantile(share)));
         let times = times.into_iter().chain([("longest", self.latencies.longest())]);
+        // The same figures for programs, with units in their names.
         if load.json {
             let ms = times.map(|(name, time)| (name.to_owned(), json!(time.as_micros() as f64 / 1e3)));
             let object = json!({
@@ -316,6 +330,7 @@ impl LoadTally {
                 writeln!(out, "{count}: {what}")?;
             }
         }
+        // The figures are printed in any case. The exit code says that they are incomplete, or what went wrong.
         if self.is_interrupted {
             let (elapsed, planned) = (short(self.elapsed), short(load.duration));
             return Err(Failure::Interrupted(format!(
@@ -326,7 +341,7 @@ impl LoadTally {
             return Err(Failure::Network(format!("{failed} requests got no answer")));
         }
         if !self.codes.is_empty() {
-            return Err(Failure::Refused("some answers were no success".to_owned()));
+            return Err(Failure::Refused("some answers were errors".to_owned()));
         }
         Ok(())
     }

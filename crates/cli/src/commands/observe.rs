@@ -12,7 +12,7 @@ use crate::interrupt::interrupted;
 use crate::shown::remark;
 use crate::{Failure, logging};
 
-/// The longest wait for the server's answer to the end of an observation.
+/// The longest wait for the server's answer to a deregistration.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &ObserveArguments) -> Result<(), Failure> {
@@ -34,23 +34,27 @@ async fn follow(
     let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
     let call = if observe.once { call.once() } else { call };
     let mut interrupted = std::pin::pin!(interrupted()?);
+    // Before the registration is answered there is nothing to end, so Ctrl-C only stops.
     let registered = tokio::select! {
         () = &mut interrupted => return Ok(()),
         registered = call.observe() => registered,
     };
     let mut observation = match registered {
         Ok(observation) => observation,
+        // The server has answered without Observe: the response is printed like one to a GET (RFC 7641 §4.1).
         Err(Error::NotObserved(response)) => {
             return printer.print(client, &Ok(*response))?.map_or(Ok(()), Err);
         }
         Err(error) => return printer.print(client, &Err(error))?.map_or(Ok(()), Err),
     };
+    // The duration counts from the registration, which may take long on a lossy link.
     let end = observe.duration.map(|duration| Instant::now() + duration);
     let mut result = Ok(observation.first().clone());
     for count in 1.. {
         if let Some(failure) = printer.print(client, &result)? {
             return Err(failure);
         }
+        // The bound is checked before waiting, so the last one ends the command at once.
         if observe.count.is_some_and(|bound| count >= bound) {
             break;
         }
@@ -71,15 +75,16 @@ async fn follow(
             () = &mut interrupted => break,
         };
     }
+    // Without this the server would send notifications until one is rejected (RFC 7641 §3.6).
     bid_farewell(observation, observe.terms.proxy.as_ref().unwrap_or(&observe.uri)).await;
     Ok(())
 }
 
-/// Tells the server that the observation ends. A missing answer is reported, but is not a failure.
+/// Deregisters the observation at the server. A missing answer is reported, but is not a failure.
 async fn bid_farewell(observation: Observation, uri: &str) {
     match tokio::time::timeout(FAREWELL, observation.end()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tell(&explain(&error, uri).to_string()),
-        Err(_) => tell(&format!("{uri}: the server did not answer to the end")),
+        Err(_) => tell(&format!("{uri}: the server did not confirm the end of the observation")),
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
                 // command.
                 last.take().iter().for_each(|failure| tell(&format!("coapace: {failure}")));
             }
+            // -B replaces the time after which the mechanism gives up.
             let mut call = client.ping(&ping.uri);
             if let Some(timeout) = ping.transmission.timeout {
                 call = call.timeout(timeout);
@@ -46,6 +47,7 @@ pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
                         writeln!(out, "{}", json!({"uri": ping.uri, "error": error.to_string()}))?;
                     }
                     let failure = explain(&error, &ping.uri);
+                    // Wrong usage would fail again with every ping.
                     if matches!(failure, Failure::Usage(_)) {
                         return Err(failure);
                     }
@@ -53,6 +55,7 @@ pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
                 }
             }
         }
+        // Only the last ping decides the exit code. Earlier failures were printed.
         last.map_or(Ok(()), Err)
     });
     setup.finish(result)

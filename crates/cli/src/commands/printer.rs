@@ -18,27 +18,26 @@ use crate::shown::shown;
 pub(super) struct Printer<'a> {
     uri: &'a str,
     proxy: Option<&'a str>,
-    /// The arguments that name the mechanisms.
+    /// The arguments with the names of the mechanisms.
     transmission: &'a TransmissionArguments,
     show: &'a Show,
-    /// Whether there may be more than one response. Each then begins a line, and a summary of the mechanism follows
-    /// at the end.
+    /// Whether there may be several responses. Each then starts a line, and the estimates of the mechanism follow at the end.
     several: bool,
     out: Output,
     /// Whether the payload goes to a terminal.
     terminal: bool,
 }
 
-/// The destination of the output.
+/// Where the payload is written.
 enum Output {
     Standard(io::Stdout),
-    /// A file that is replaced at the first success.
+    /// A file. Its old content is replaced when the first success arrives.
     File(FileReplacement),
 }
 
 impl<'a> Printer<'a> {
-    /// Checks that the output file, if there is one, can be written, before any request is sent. The file stays
-    /// unchanged until there is a success.
+    /// Checks before any request that the output file, if any, can be written. The file stays unchanged until a response is a
+    /// success.
     pub(super) fn open(
         uri: &'a str,
         proxy: Option<&'a str>,
@@ -47,6 +46,7 @@ impl<'a> Printer<'a> {
         several: bool,
     ) -> Result<Self, Failure> {
         let out = match &show.output {
+            // An unwritable file is reported before the request, which may change something on the server.
             Some(path) => {
                 Output::File(FileReplacement::open(path).map_err(|error| Failure::cannot_write(path, error))?)
             }
@@ -56,12 +56,13 @@ impl<'a> Printer<'a> {
         Ok(Self { uri, proxy, transmission, show, several, out, terminal })
     }
 
-    /// Prints a response, or why there is none. Returns the failure, if it is one.
+    /// Prints a response, or the reason why there is none. Returns the failure if the response is an error or missing.
     pub(super) fn print(
         &mut self,
         client: &Client,
         result: &Result<Response, Error>,
     ) -> Result<Option<Failure>, Failure> {
+        // The failure is returned and not printed, because the caller knows whether another request follows.
         let failure = match result {
             Ok(response) => refusal(response),
             Err(error) => Some(explain_with(error, self.uri, self.proxy)),
@@ -71,6 +72,7 @@ impl<'a> Printer<'a> {
                 Ok(response) => response_json(self.uri, response),
                 Err(error) => failure_json(self.uri, error),
             };
+            // The estimates are read after the response, so they contain its round trip.
             object.insert("destinations".into(), destinations_json(client, self.transmission));
             self.line(&Value::Object(object).to_string())?;
         }
@@ -88,6 +90,7 @@ impl<'a> Printer<'a> {
             if !self.show.json && !is_diagnostic(response) {
                 self.payload(response)?;
             }
+            // An error response must not replace a good file.
             if let Output::File(file) = &mut self.out
                 && response.is_success()
             {
@@ -100,7 +103,7 @@ impl<'a> Printer<'a> {
         Ok(failure)
     }
 
-    /// Prints the answer of a member of a group in a line: its address, the code, and the payload, which has lines of its own if it has
+    /// Prints the answer of a group member in a line: address, code, and payload, which follows on separate lines if it has
     /// several. A failure is printed only in JSON.
     pub(super) fn member(&mut self, member: &Uri, result: &Result<Response, Error>) -> Result<(), Failure> {
         let uri = member.to_string();
@@ -111,6 +114,7 @@ impl<'a> Printer<'a> {
             };
             return self.line(&Value::Object(object).to_string());
         }
+        // The caller prints failures of members.
         let Ok(response) = result else { return Ok(()) };
         if self.show.verbose > 0 {
             for (number, value) in response.options.iter() {
@@ -120,12 +124,14 @@ impl<'a> Printer<'a> {
         if self.show.stats {
             tell(&format!("{uri}: {} after {}", response.code, short(response.elapsed)));
         }
+        // Programs that read a pipe get the payload as it was sent.
         let readable = if self.terminal { readable(response.format(), &response.payload) } else { None };
         let text = || {
             let text = std::str::from_utf8(&response.payload);
             text.map_or_else(|_| hex(&response.payload), |text| text.trim_end_matches('\n').to_owned())
         };
         let text = readable.unwrap_or_else(text);
+        // A payload of several lines begins on a line of its own, so that its lines stay aligned.
         let before = if text.contains('\n') { "\n" } else { " " };
         let code = response.code.dotted();
         self.line(format!("{} {code}{before}{text}", member.place()).trim_end())
@@ -145,12 +151,14 @@ impl<'a> Printer<'a> {
             };
         }
         match text {
+            // Only text gets a line break: binary payloads must stay what the server sent.
             Some(text) if self.several && !text.is_empty() && !text.ends_with('\n') => self.line(text),
             _ => self.write(&response.payload),
         }
     }
 
     pub(super) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        // A payload must not control the terminal of its reader.
         let text = if self.terminal { shown(text) } else { text.into() };
         self.write(format!("{text}\n").as_bytes())
     }
@@ -160,6 +168,7 @@ impl<'a> Printer<'a> {
             Output::Standard(out) => out,
             Output::File(file) => file,
         };
+        // Flushed at once: the reader of a pipe sees each notification when it arrives.
         let written = out.write_all(bytes).and_then(|()| out.flush());
         written.map_err(|error| unwritten(self.show, error))
     }
@@ -178,12 +187,13 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
         return None;
     }
     let words = if is_diagnostic(response) { response.text() } else { "".into() };
+    // A diagnostic payload of several lines would break the one line of a failure.
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let code = response.code;
     Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
-/// Returns whether the payload is diagnostic: the text of an error without Content-Format (RFC 7252 §5.5.2).
+/// Returns whether the payload is a diagnostic text: the payload of an error response without Content-Format (RFC 7252 §5.5.2).
 fn is_diagnostic(response: &Response) -> bool {
     !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
 }
@@ -193,7 +203,7 @@ fn exchange_line(response: &Response) -> String {
     format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
-/// Prints the mechanisms' estimates for each destination.
+/// Prints the estimates of the mechanism for each destination.
 pub(super) fn destination_lines(client: &Client, transmission: &TransmissionArguments) {
     let TransmissionArguments { cc, bulk, .. } = transmission;
     for (_, known) in client.destinations() {
@@ -210,12 +220,12 @@ pub(super) fn destination_lines(client: &Client, transmission: &TransmissionArgu
     }
 }
 
-/// Returns a part of a line for an estimate, if there is one.
+/// Returns the text of an estimate within a line; empty without an estimate.
 fn estimate(name: &str, time: Option<Duration>) -> String {
     time.map_or(String::new(), |time| format!(", {name} {}", short(time)))
 }
 
-/// Prints how a payload of `sent` bytes and its response were transferred, if they took several exchanges.
+/// Prints how a payload of `sent` bytes and its response were transferred, if several exchanges were needed.
 pub(super) fn transfer_line(client: &Client, sent: usize, response: &Response) {
     let counters = client.stats().endpoint;
     if counters.started < 2 {
@@ -224,9 +234,10 @@ pub(super) fn transfer_line(client: &Client, sent: usize, response: &Response) {
     let bytes = sent + response.payload.len();
     let rate = kilobytes_a_second(bytes as u64, response.elapsed);
     tell(&format!(
-        "{bytes} bytes at {rate:.1} kB/s: {} exchanges, {} retransmissions, {} of them needless",
+        "{bytes} bytes at {rate:.1} kB/s: {} exchanges, {} retransmissions, {} of them spurious",
         counters.started,
         counters.retransmissions,
+        // The network may duplicate a reply, so there may be more late replies than retransmissions.
         counters.late_replies.min(counters.retransmissions),
     ));
 }

@@ -1,17 +1,16 @@
 //! `coapace relay`.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coapace_net::relay::{Handle, RelayConfig, Service, ServiceOptions};
+use coapace_relay::{Handle, RelayConfig, Service, ServiceOptions};
 use coapace_scenario::naming::parse_mechanism;
 use tokio::signal::unix::{Signal, SignalKind};
 use tracing::{error, info, warn};
 
 use super::device::{bulk, capture, finish, runtime};
-use crate::addresses::first;
+use crate::addresses::{cannot_bind, first};
 use crate::arguments::{Arguments, RelayArguments};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
@@ -19,15 +18,17 @@ use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{COMMIT, Failure, logging, process, supervisor};
 
-/// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
+/// File descriptors other than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(), Failure> {
     logging::of_server(relay.log, relay.verbose, arguments.quiet);
+    // Each client takes a port of its own towards the server, so the limit is raised first.
     process::raise_descriptor_limit();
     process::require_descriptors(descriptors(relay), "more clients need more")?;
     let config = config(relay)?;
     let (listen, to) = (first("--listen", &relay.listen)?, first("--to", &relay.to)?);
+    // A relay that sends to itself would pass every request on without end.
     if listen == to {
         return Err(Failure::Usage(
             "--listen and --to are the same address; name another port with --listen".into(),
@@ -37,12 +38,15 @@ pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(),
     let capture = relay.pcap.as_deref().map(|path| capture(path, relay.pcap_as_coap)).transpose()?;
     let exporter = relay.metrics.as_deref().map(Exporter::bind).transpose()?;
     let runtime = runtime()?;
+    // Sockets and signals of tokio need a runtime around them.
     let _inside = runtime.enter();
     let (client_keys, server_key) = (credentials.dtls(), credentials.dtls_to_server());
+    // The service takes the keys, and the ports and the log need to know whether there were any.
     let is_dtls = [client_keys.is_some(), server_key.is_some()];
     let interceptor = capture.clone().map(|capture| capture as _);
     let options = ServiceOptions { listen, to, config: config.clone(), client_keys, server_key, interceptor };
-    let service = Service::bind(options).map_err(|error| cannot_bind(listen, &error))?;
+    let service =
+        Service::bind(options).map_err(|error| cannot_bind("--listen", &listen.to_string(), &error))?;
     let local = service.local_addr();
     if let (Some(capture), Some(file)) = (&capture, &relay.pcap) {
         let ports = [local.port(), to.port()].into_iter().zip(is_dtls);
@@ -56,6 +60,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(),
         writeln!(out, "{}", exporter.uri())?;
     }
     out.flush()?;
+    // Other tasks may print. A lock that is kept would block them.
     drop(out);
     let handle = service.handle();
     info!(
@@ -77,6 +82,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(),
         if let Some(exporter) = exporter {
             tokio::spawn(exporter.run(handle.clone()));
         }
+        // These tasks end with the runtime.
         tokio::spawn(watch(handle.clone()));
         tokio::spawn(reload_at(hangup, credentials));
         // The report takes the lock of all that the relay does.
@@ -95,19 +101,21 @@ pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(),
     finish(capture.as_deref(), relay.pcap.as_deref(), Ok(()))
 }
 
-/// Reads the keys again at every SIGHUP.
+/// Reloads the keys at every SIGHUP.
 async fn reload_at(mut hangup: Signal, credentials: Arc<Credentials>) {
     while hangup.recv().await.is_some() {
         match supervisor::reloading(|| credentials.reload(&[])) {
             Ok(()) => info!(identities = credentials.identities(), "reloaded keys"),
+            // A mistake in a file must not end a relay that runs.
             Err(failure) => error!(why = failure.to_string(), "not reloaded; keys stay as they were"),
         }
     }
 }
 
-/// Returns the descriptors that a relay needs at least: with one client.
+/// Returns how many file descriptors a relay with one client needs.
 fn descriptors(relay: &RelayArguments) -> u64 {
     let count = |given: bool| u64::from(given);
+    // The 2 are the port for clients and the port of one client towards the server.
     process::OWN_DESCRIPTORS
         + 2
         + count(relay.metrics.is_some()) * process::OF_METRICS
@@ -118,6 +126,7 @@ fn config(relay: &RelayArguments) -> Result<RelayConfig, Failure> {
     let mechanism = parse_mechanism(relay.cc.as_deref().unwrap_or("default")).map_err(Failure::Usage)?;
     let mut config = RelayConfig::new(mechanism);
     let asked = relay.max_clients.unwrap_or(config.max_sources);
+    // With more clients than ports, new ones would be refused by the system and not by the rule of --max-clients.
     config.max_sources = asked.min(most_ports());
     if config.max_sources < asked {
         warn!("only {} clients at a time: no more files may be open (ulimit -n)", config.max_sources);
@@ -130,26 +139,10 @@ fn config(relay: &RelayArguments) -> Result<RelayConfig, Failure> {
     Ok(config)
 }
 
-/// Returns how many ports may be open at a time.
+/// Returns the number of ports that may be open at a time.
 fn most_ports() -> u32 {
-    use nix::sys::resource::{Resource, getrlimit};
-    let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-    u32::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(u32::MAX).max(1)
-}
-
-fn cannot_bind(listen: SocketAddr, error: &io::Error) -> Failure {
-    Failure::Network(match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            format!("{listen} is in use; name another port with --listen, 0 for any that is free")
-        }
-        io::ErrorKind::AddrNotAvailable => {
-            format!("{listen} is not an address of this host; name one with --listen")
-        }
-        io::ErrorKind::PermissionDenied => {
-            format!("{listen} is not for this user to bind to; name a port above 1023 with --listen")
-        }
-        _ => format!("cannot bind to {listen}: {error}"),
-    })
+    let most = process::most_descriptors().saturating_sub(OTHER_DESCRIPTORS);
+    u32::try_from(most).unwrap_or(u32::MAX).max(1)
 }
 
 impl MetricsSource for Handle {
@@ -162,32 +155,40 @@ impl MetricsSource for Handle {
     }
 }
 
-/// Logs the limits that are reached, once a second at most.
+/// Logs each limit that is reached, at most once a second.
 async fn watch(handle: Handle) {
     let mut before = handle.report();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
+        // Counters only grow, so the difference is the last second's. A line for each event would let clients fill the log.
         let now = handle.report();
         for (what, count) in [
-            ("clients that made room for others (--max-clients)", now.sources_closed - before.sources_closed),
+            (
+                "clients whose port went to a newer client (--max-clients)",
+                now.sources_closed - before.sources_closed,
+            ),
             ("requests answered 5.03 because a table is full", now.relay.refused - before.relay.refused),
             (
                 "requests and datagrams that came back from another relay",
                 now.relay.loops - before.relay.loops,
             ),
             (
-                "ports that the system had no room for (ulimit -n)",
+                "ports that the system refused (ulimit -n)",
                 now.relay.ports_refused - before.relay.ports_refused,
             ),
-            ("answers without room", now.relay.unanswerable - before.relay.unanswerable),
+            ("answers that no table had room for", now.relay.unanswerable - before.relay.unanswerable),
             ("datagrams of more than 2048 bytes", now.relay.too_long - before.relay.too_long),
-            ("datagrams of DTLS without room", now.relay.unseen_dropped - before.relay.unseen_dropped),
-            ("DTLS sessions that made room for others", now.dtls.evicted - before.dtls.evicted),
+            (
+                "datagrams of DTLS that no table had room for",
+                now.relay.unseen_dropped - before.relay.unseen_dropped,
+            ),
+            ("DTLS sessions whose place went to a newer one", now.dtls.evicted - before.dtls.evicted),
         ] {
             if count > 0 {
                 warn!(count, "limit reached: {what}");
             }
         }
+        // A failed handshake is a wrong key and not a limit, so it has a text of its own.
         let failed = now.relay.handshakes_failed - before.relay.handshakes_failed;
         if failed > 0 {
             warn!(

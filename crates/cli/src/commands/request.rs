@@ -32,6 +32,7 @@ pub(crate) fn request(
     let salvaging = Salvaging::new(arguments, request)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(async {
+        // Ctrl-C is caught only if there are blocks to keep.
         let interrupted = salvaging.part.as_ref().map(|_| interrupted()).transpose()?;
         let mut interrupted = std::pin::pin!(async {
             match interrupted {
@@ -47,6 +48,7 @@ pub(crate) fn request(
                 prepare(call, &request.content, &payload, &request.transmission)
             };
             let begun = std::time::Instant::now();
+            // The bar stays invisible for a response in one message, because `drawing` is not called then.
             let bar = progress::bytes(arguments.quiet);
             let asked = group::called(call(), &request.gathering).progress(drawing(bar.clone()));
             let result = tokio::select! {
@@ -57,6 +59,7 @@ pub(crate) fn request(
                 }
             };
             bar.finish_and_clear();
+            // The name may lead to a group, which only its lookup shows.
             to_group = matches!(result, Err(Error::Group(_)));
             let failure = if to_group {
                 group::ask(arguments, request, call(), &mut printer).await.err()
@@ -93,9 +96,10 @@ pub(crate) fn request(
     setup.finish(result)
 }
 
-/// The first blocks of a response that goes into a file.
+/// Keeps the first blocks of a response in `FILE.part` if its transfer to a file breaks.
 struct Salvaging<'a> {
-    /// `None` if the response does not go into a file, or the request is repeated.
+    /// The file `FILE.part`. `None` if the response does not go into a file, or the request is repeated with
+    /// `--repeat`.
     part: Option<PartialFile<'a>>,
     salvage: Salvage,
 }
@@ -103,6 +107,7 @@ struct Salvaging<'a> {
 impl<'a> Salvaging<'a> {
     /// Reads `FILE.part`, if the transfer is to continue after it.
     fn new(arguments: &Arguments, request: &'a RequestArguments) -> Result<Self, Failure> {
+        // Repeated requests would overwrite each other's blocks.
         let path = request.show.output.as_deref().filter(|_| request.repeat.is_none());
         let part = path.map(|path| PartialFile::of(path, &request.uri));
         let mut salvage = Salvage::default();
@@ -121,7 +126,7 @@ impl<'a> Salvaging<'a> {
         if self.part.is_some() { call.salvage(&self.salvage) } else { call }
     }
 
-    /// Writes the blocks that have arrived to `FILE.part`, and adds that to the failure.
+    /// Writes the received blocks to `FILE.part`, and adds to the failure message how many bytes are there.
     fn keep(&self, failure: Failure) -> Failure {
         let (Some(part), Some(partial)) = (&self.part, self.salvage.take()) else { return failure };
         let (bytes, path) = (partial.body.len(), part.path().display());
@@ -131,7 +136,7 @@ impl<'a> Salvaging<'a> {
         })
     }
 
-    /// Removes `FILE.part`, because the response is whole.
+    /// Removes `FILE.part`, because the response is complete.
     fn end(&self) {
         if let Some(part) = &self.part {
             part.remove();
@@ -139,7 +144,7 @@ impl<'a> Salvaging<'a> {
     }
 }
 
-/// Adds to the refusal of a body (4.13) the size that the server takes (Size1), and the block size that was tried for it.
+/// Adds the server's limit (Size1) and the block size that was tried to the message about a refused body (4.13).
 fn with_size(
     failure: Failure,
     result: &Result<Response, Error>,
@@ -149,10 +154,12 @@ fn with_size(
     let too_large = result.as_ref().ok().filter(|answer| answer.code == Code::REQUEST_ENTITY_TOO_LARGE);
     let size = too_large.and_then(|answer| answer.options.uint(SIZE1));
     let (Failure::Refused(text), Some(size)) = (&failure, size) else { return failure };
+    // The block size that a client takes is the largest power of two that the server takes and the payload exceeds.
     let tried = size.min((payload.len() as u64).saturating_sub(1)).checked_ilog2().map_or(0, |log| 1 << log);
     let advice = match tried {
+        // The client's own blocks were not above the server's limit, so smaller ones may not help.
         16.. if tried >= content.terms.block_size.unwrap_or(1_024) => String::new(),
-        32.. => format!("; -b {tried} was tried, -b {} may do", tried / 2),
+        32.. => format!("; -b {tried} was tried, -b {} may work", tried / 2),
         16 => "; -b 16 was tried".to_owned(),
         _ => String::new(),
     };
@@ -202,7 +209,9 @@ fn sum_up(
     sum: &Sum,
 ) -> Result<(), Failure> {
     let answered = sum.latencies.len();
+    // The counters are the client's, so they include requests that failed.
     let retransmissions = client.stats().endpoint.retransmissions;
+    // Quantiles are of the exchanges that were answered, like in `load`.
     let [median, p95] = [0.5, 0.95].map(|share| sum.latencies.quantile(share));
     if request.show.json {
         let ms = |time: Duration| time.as_micros() as f64 / 1e3;
@@ -227,9 +236,10 @@ fn sum_up(
             short(sum.latencies.longest()),
         ),
     );
+    // Each failure was printed when it came. Their kind decides the exit code.
     match &sum.worst {
         None => Ok(()),
-        Some(Failure::Refused(_)) => Err(Failure::Refused("some answers were no success".to_owned())),
+        Some(Failure::Refused(_)) => Err(Failure::Refused("some answers were errors".to_owned())),
         Some(_) => {
             Err(Failure::Network(format!("{} of {} requests got no answer", sum.made - answered, sum.made)))
         }

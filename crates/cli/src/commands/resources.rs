@@ -1,4 +1,4 @@
-//! The resources of `coapace serve`.
+//! The resources of `coapace serve` other than files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,7 +12,8 @@ use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 use crate::Failure;
 
-/// Limits of `/store`: entries, and bytes of all values. Names have the maximum length of a Uri-Path option.
+/// The most entries of `/store`. The next constant limits the bytes of all values. Names are at most as long as a
+/// Uri-Path option.
 const MAX_STORED: usize = 1024;
 const MAX_STORED_BYTES: usize = 16 << 20;
 
@@ -20,12 +21,12 @@ const MAX_STORED_BYTES: usize = 16 << 20;
 const MAX_LARGE: usize = 1 << 20;
 const LARGE: usize = 8 << 10;
 
-/// A builder of routes.
+/// A builder of the routes of a server.
 #[derive(Default)]
 pub(super) struct Resources {
     router: Router,
     paths: BTreeSet<String>,
-    /// The resource that changes every second, if there is one.
+    /// The resource `/clock`, which changes every second, if it is served.
     clock: Option<Resource>,
 }
 
@@ -36,9 +37,11 @@ impl Resources {
     pub(super) fn fixed(&mut self, path: &str, text: &str) -> Result<(), Failure> {
         let wrong = |what: String| Err(Failure::Usage(format!("--resource {path}={text}: {what}")));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        // Braces name a parameter in a route.
         if path.contains(['{', '}']) || path == "/.well-known/core" {
             return wrong("this path is the server's own; choose another".to_owned());
         }
+        // Uri-Path has 255 bytes at most (RFC 7252 §5.10).
         if path.split('/').any(|segment| segment.len() > 255) {
             return wrong("a segment of a path has 255 bytes at most".to_owned());
         }
@@ -55,16 +58,20 @@ impl Resources {
         Ok(())
     }
 
-    /// Adds the resources for trying things out.
+    /// Adds the demonstration resources.
     pub(super) fn demo(&mut self) -> Result<(), Failure> {
         for path in ["/clock", "/counter", "/delayed", "/echo", "/large", "/store"] {
             if self.paths.contains(path) {
-                return Err(Failure::Usage(format!("--resource {path}=…: {path} is one of --demo")));
+                return Err(Failure::Usage(format!(
+                    "--resource {path}=…: {path} is already a resource of --demo"
+                )));
             }
         }
+        // A resource is a handle of its observers. The clock's is returned, because the server ticks it.
         let (second, changes) = (Resource::new(), Resource::new());
         self.add("/clock", "seconds since 1970", |router| router.observe("/clock", &second, clock));
         self.clock = Some(second);
+        // GET and POST are handlers of their own, so they share the counter.
         let counter = Arc::new(AtomicU64::new(0));
         let read = counter.clone();
         self.add("/counter", "how often it was asked with POST", |router| {
@@ -98,7 +105,7 @@ impl Resources {
         self.paths.insert(path.to_owned());
     }
 
-    /// Returns the routes, and the resource that changes every second.
+    /// Returns the routes, and `/clock` if it is served.
     pub(super) fn finish(self) -> (Router, Option<Resource>) {
         (self.router, self.clock)
     }
@@ -111,11 +118,13 @@ fn text(text: String) -> Response {
 async fn clock(_: Request) -> ResponseResult {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let seconds = since.map_err(|_| Rejection::internal("the clock is before 1970"))?.as_secs();
+    // The value is stale after a second.
     Ok(text(seconds.to_string()).max_age(1))
 }
 
 async fn delayed(request: Request) -> ResponseResult {
     let seconds: u64 = request.argument("s").unwrap_or("5").parse()?;
+    // Each request that waits takes memory, so the time has a bound.
     if seconds > 3_600 {
         return Err(Rejection::bad_request("an hour at most"));
     }
@@ -123,7 +132,7 @@ async fn delayed(request: Request) -> ResponseResult {
     Ok(text(format!("{seconds} s later")))
 }
 
-/// Answers with lines of 64 bytes; each line has its own offset.
+/// Answers with lines of 64 bytes that each begin with their offset.
 async fn large(request: Request) -> ResponseResult {
     let bytes: usize = request.argument("bytes").map_or(Ok(LARGE), str::parse)?;
     if bytes > MAX_LARGE {
@@ -133,12 +142,14 @@ async fn large(request: Request) -> ResponseResult {
     while lines.len() < bytes {
         let _ = writeln!(lines, "{:<63}", lines.len());
     }
+    // The text is ASCII, so every length ends at a character.
     lines.truncate(bytes);
     Ok(text(lines))
 }
 
 async fn echo(request: Request) -> ResponseResult {
     let response = match request.method() {
+        // FETCH reads, so its answer is 2.05 (RFC 8132 §2). The others are answered 2.04.
         Code::FETCH => Response::content(request.payload().to_vec()),
         _ => Response::changed().payload(request.payload().to_vec()),
     };
@@ -159,6 +170,7 @@ struct StoredValue {
 
 impl StoredValue {
     fn etag(&self) -> [u8; 8] {
+        // `DefaultHasher::new` has fixed keys, so equal values have equal ETags.
         let mut hasher = DefaultHasher::new();
         (&self.format, &self.payload).hash(&mut hasher);
         hasher.finish().to_be_bytes()
@@ -171,6 +183,7 @@ fn store(router: Router) -> Router {
     let on = |action: fn(&mut StoredValues, &Request) -> ResponseResult| {
         let shared = shared.clone();
         move |request: Request| {
+            // No action waits, so the lock is held only for a moment.
             let answer = action(&mut shared.lock().unwrap_or_else(PoisonError::into_inner), &request);
             async move { answer }
         }
@@ -193,7 +206,7 @@ fn names(all: &StoredValues) -> Response {
 }
 
 fn name(request: &Request) -> Result<&str, Rejection> {
-    request.parameter("name").ok_or_else(|| Rejection::bad_request("the name is no text"))
+    request.parameter("name").ok_or_else(|| Rejection::bad_request("the name is not text (UTF-8)"))
 }
 
 fn stored(all: &mut StoredValues, request: &Request) -> ResponseResult {
@@ -208,7 +221,7 @@ fn stored(all: &mut StoredValues, request: &Request) -> ResponseResult {
     Ok(response.option(option::ETAG, &etag))
 }
 
-/// Checks the conditions of a request. The caller holds the lock, so nothing changes between check and action.
+/// Checks If-Match and If-None-Match of a request. The caller holds the lock, so nothing changes between check and action.
 fn check(all: &StoredValues, name: &str, request: &Request) -> Result<(), Rejection> {
     let etag = all.get(name).map(StoredValue::etag);
     request.precondition(etag.as_ref().map(|etag| &etag[..]))
@@ -218,12 +231,11 @@ fn put(all: &mut StoredValues, request: &Request) -> ResponseResult {
     let name = name(request)?;
     check(all, name, request)?;
     let known = all.contains_key(name);
-    if !known && all.len() >= MAX_STORED {
-        return Err(Rejection::internal("the store is full; DELETE something"));
-    }
+    // A value that is replaced gives its bytes back.
     let others: usize =
         all.iter().filter(|(other, _)| *other != name).map(|(_, value)| value.payload.len()).sum();
-    if others + request.payload().len() > MAX_STORED_BYTES {
+    let too_many = !known && all.len() >= MAX_STORED;
+    if too_many || others + request.payload().len() > MAX_STORED_BYTES {
         return Err(Rejection::internal("the store is full; DELETE something"));
     }
     let format = request.option(option::CONTENT_FORMAT).map(<[u8]>::to_vec);

@@ -29,17 +29,20 @@ use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{COMMIT, Failure, logging, process, supervisor};
 
-/// The descriptors of a core: the socket, its duplicate, and the descriptors of a runtime.
+/// The number of file descriptors of a server thread: its socket, a duplicate of the socket, and the
+/// descriptors of its runtime.
 const OF_EACH_CORE: u64 = 6;
 
-/// The connections that are always allowed, whatever the limit on descriptors.
+/// The number of connections that are always allowed, whatever the limit on file descriptors.
 const LEAST_CONNECTIONS: u64 = 16;
 
-/// The directory, and the files that are read and written at a time.
+/// The number of file descriptors for the served directory, and for the files that are read or written
+/// at a time.
 const OF_DIRECTORY: u64 = 16;
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
     logging::of_server(serve.log, serve.verbose, arguments.quiet);
+    // The environment is read before any thread starts, because the variables are removed.
     let mut passed = Passed::new();
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
     let mut config = bounded(serve, mechanism);
@@ -48,7 +51,9 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     if serve.directory.is_some() {
         config.bodies = Directory::bodies();
     }
+    // Keys and files are read before any socket is bound, so that a mistake in them shows first.
     let credentials = Arc::new(Credentials::of_server(serve)?);
+    // Too few descriptors would otherwise show only under load.
     process::require_descriptors(descriptors(serve, &config, &credentials), "fewer --threads need fewer")?;
     let (resources, clock) = resources(serve)?;
     let directory = directory(serve, &credentials)?.map(Arc::new);
@@ -63,6 +68,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         let decode_as = capture.name_ports(listeners.iter().filter_map(Listener::datagrams).collect());
         info!(file = %file.display(), decode_as, "capturing");
     }
+    // Each transport has a router of its own, because the log of writes names the transport.
     let router = |scheme: Scheme| match &directory {
         Some(directory) => directory.behind(resources.clone(), scheme.name()),
         None => resources.clone(),
@@ -74,6 +80,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         let _inside = runtime.enter();
         (interrupted()?, arrivals(SignalKind::hangup())?)
     };
+    // `start` takes the listeners, so the handles for metrics and signals are kept before.
     let known = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
     let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(known).collect();
     let start = |listener: Listener| listener.server.start(&router(listener.scheme)).map_err(no_runtime);
@@ -84,6 +91,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         writeln!(out, "{}", exporter.uri())?;
     }
     out.flush()?;
+    // Other threads may print. A lock that is kept would block them.
     drop(out);
     let servers: Vec<ServerHandle> = handles.iter().map(|(_, _, handle)| handle.clone()).collect();
     let stop = servers.clone();
@@ -92,6 +100,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         tokio::spawn(tend(hangup, credentials.clone(), servers.clone()));
         tokio::spawn(async move {
             interrupted.await;
+            // systemd learns this first: answers under way may take as long as the shutdown timeout.
             info!("stopping");
             supervisor::stopping();
             stop.iter().for_each(ServerHandle::shutdown);
@@ -110,11 +119,12 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     for (scheme, uri, handle) in &handles {
         info!(uri, "stopped: {}", summary(*scheme, handle));
     }
+    // The counters are logged even if a server failed.
     let ended = ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error));
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
 }
 
-/// The sources of the metrics.
+/// The servers whose metrics are exported.
 struct Served {
     servers: Vec<ServerHandle>,
     directory: Option<Arc<Directory>>,
@@ -136,20 +146,23 @@ impl MetricsSource for Served {
     }
 }
 
-/// Waits until every thread of the servers has had a turn.
+/// Waits until every server thread has responded, as a sign of life.
 async fn pulse(servers: Vec<ServerHandle>) {
+    // One after the other: the slowest thread decides in any case.
     for server in servers {
         server.pulse().await;
     }
 }
 
-/// Returns the configuration that follows from `--memory` and the other limits.
+/// Returns the configuration of a server from `--memory` and the other limits.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     process::raise_descriptor_limit();
+    // The limit on files is raised before this, because the most connections of a budget depend on it.
     let budget = Budget::new(serve.memory);
     let mut profile = Profile::from(mechanism);
     profile.config = budget.bound(profile.config);
     profile.config.max_peers = serve.max_peers.unwrap_or(profile.config.max_peers);
+    // A sluice remembers the last exchange of each peer.
     profile.config.max_sluiced = if serve.sluice { profile.config.max_peers } else { 0 };
     profile.config.max_observers = serve.max_observers.unwrap_or(profile.config.max_observers);
     let max_rate = serve.max_rate.and_then(NonZeroU32::new);
@@ -170,7 +183,7 @@ fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     Ok(groups)
 }
 
-/// Returns the routes, and the resource that changes every second.
+/// Returns the routes, and `/clock` if it is served.
 fn resources(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     let mut resources = Resources::default();
     for (path, text) in &serve.resources {
@@ -182,7 +195,7 @@ fn resources(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     Ok(resources.finish())
 }
 
-/// Returns the directory to serve, if one is named.
+/// Returns the directory to serve, if one is given.
 fn directory(serve: &Serve, credentials: &Credentials) -> Result<Option<Directory>, Failure> {
     let rights = credentials.rights.clone();
     let terms = serve.writable.then_some(move |top: &_| WriteRules::new(serve, rights, top));
@@ -197,6 +210,7 @@ fn say_start(
     credentials: &Credentials,
     links: usize,
 ) {
+    // The URIs have the ports that the system chose, which the arguments may not name.
     let uris: Vec<&str> = handles.iter().map(|(_, uri, _)| uri.as_str()).collect();
     let directory = serve.directory.as_ref().map(|path| path.display().to_string());
     info!(
@@ -212,6 +226,7 @@ fn say_start(
         threads = config.cores,
         "serving"
     );
+    // One line with all fields would be too long to read.
     let (transmission, bodies) = (&config.profile.config, &config.bodies);
     info!(
         memory_bytes = config.budget.memory(),
@@ -239,12 +254,13 @@ fn say_start(
     }
 }
 
-/// Reads keys, certificates and rights again at every SIGHUP, and warns of a certificate that expires.
+/// Reloads keys, certificates and permissions at every SIGHUP, and warns of a certificate that expires.
 async fn tend(mut hangup: Signal, credentials: Arc<Credentials>, servers: Vec<ServerHandle>) {
     let mut expiry = Expiry::default();
     let mut hours = tokio::time::interval(Duration::from_hours(1));
     loop {
         tokio::select! {
+            // The first tick comes at once, so a certificate that expires soon is reported at the start.
             _ = hours.tick() => {}
             hung_up = hangup.recv() => {
                 if hung_up.is_none() {
@@ -262,11 +278,12 @@ async fn tend(mut hangup: Signal, credentials: Arc<Credentials>, servers: Vec<Se
                 }
             }
         }
+        // After a reload, too, because it may have brought another certificate.
         expiry.look(credentials.validity());
     }
 }
 
-/// Returns the descriptors that a server needs at least.
+/// Returns the number of file descriptors that a server needs at least.
 fn descriptors(serve: &Serve, config: &ServerConfig, credentials: &Credentials) -> u64 {
     let count = |given: bool| u64::from(given);
     let cores = config.cores.max(1) as u64;
@@ -289,25 +306,27 @@ async fn run(started: Vec<Started>) -> io::Result<()> {
         serving.spawn(server.run());
     }
     while let Some(ended) = serving.join_next().await {
+        // The first error is a task that panicked, the second one is the server's.
         ended.map_err(io::Error::other)??;
     }
     Ok(())
 }
 
-/// Warns if clients that do not identify themselves may write files, and if nobody may.
+/// Warns if clients without an identity may write files, or if no client may.
 fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
     let open = |listener: &&Listener| match listener.scheme {
         Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs => true,
         Scheme::CoapsTcp | Scheme::CoapsWs => serve.ca.is_none(),
+        // DTLS has only pre-shared keys here, so each of its clients has an identity.
         Scheme::Coaps => false,
     };
     let open: Vec<&str> = listeners.iter().filter(open).map(|listener| &*listener.uri).collect();
     if serve.rights.is_some() && serve.ca.is_none() && !serve.client_keys.are_given() {
-        warn!("nobody may write: --rights are of clients with an identity; give -u and -k, --keys or --ca");
+        warn!("no client can write: --rights names clients with an identity; give -u and -k, --keys or --ca");
     }
     if serve.writable && serve.rights.is_none() && !open.is_empty() {
         warn!(
-            "anybody may write and remove files at {}; -u and -k (DTLS) or --ca (TLS) let in whom you know",
+            "anybody may write and remove files at {}; -u and -k (DTLS) or --ca (TLS) admit known clients only",
             open.join(", ")
         );
     }
@@ -317,19 +336,21 @@ fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
 async fn tick(clock: Resource) {
     loop {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The nanoseconds are below a second, so the difference is above 0.
         tokio::time::sleep(Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos()))).await;
         clock.changed();
     }
 }
 
-/// Returns a summary of a server's counters.
+/// Returns a summary of a server's counters for the end of the log.
 fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
+    // Over TCP the transport retransmits, so other counters say how it went.
     if !matches!(scheme, Scheme::Coap | Scheme::Coaps) {
         let tcp = stats.tcp;
         return format!(
             "{} connections with {} requests and {} notifications; {} observers refused; {} handshakes failed; \
-             {} connections aborted, {} made room for others; {} responses larger than the client takes",
+             {} connections aborted, {} closed for newer ones; {} responses larger than the client accepts",
             tcp.connections,
             tcp.requests,
             tcp.notifications,
@@ -341,7 +362,7 @@ fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
         );
     }
     let (endpoint, net, dtls) = (stats.endpoint, stats.net, stats.dtls);
-    let told = format!(
+    let counts = format!(
         "{} datagrams received, {} of them copies and {} malformed; {} separate responses with {} retransmissions, \
          {} given up; {} requests refused, {} responses dropped",
         endpoint.received,
@@ -353,8 +374,12 @@ fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
         net.refused,
         net.responses_dropped,
     );
+    // Handshakes of CoAP over TLS are among the counters of TCP above.
     if scheme != Scheme::Coaps {
-        return told;
+        return counts;
     }
-    format!("{told}; {} sessions, {} handshakes failed", dtls.handshakes, dtls.handshakes_failed)
+    format!(
+        "{counts}; {} DTLS sessions established; {} handshakes failed",
+        dtls.handshakes, dtls.handshakes_failed
+    )
 }

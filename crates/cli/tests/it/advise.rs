@@ -19,15 +19,16 @@ fn captured_of(scratch: &Scratch, kind: &str) -> String {
 }
 
 #[test]
-fn a_capture_becomes_findings_replays_and_a_scenario_that_can_be_ranked() {
+fn advise_turns_a_capture_into_findings_replays_and_a_scenario_for_rank() {
     let scratch = Scratch::new();
     let capture = captured(&scratch);
     let scenario = scratch.file("mine.toml");
     let set = ["--scenario", &scenario, "--set", "workload.kind=random"];
-    let told = coapace(&[&["advise", &capture, "-m", "cocoa", "-m", "default"][..], &set].concat()).success();
+    let printed =
+        coapace(&[&["advise", &capture, "-m", "cocoa", "-m", "default"][..], &set].concat()).success();
     for part in ["100 of 5 clients", "beside the clients", "nearest mechanism: default", "cocoa", "Guessed:"]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     let text = std::fs::read_to_string(&scenario).expect("it is written");
     assert!(text.contains("kind = \"random\"") && text.contains("# Guessed:"), "{text}");
@@ -67,66 +68,72 @@ fn duplicates_in_a_capture_and_steps_of_its_clock_are_reported() {
         [(us, request(id, 5683)), (us + 45, request(id, 5683))]
     });
     std::fs::write(&file, pcap(101, &packets.collect::<Vec<_>>())).expect("it is written");
-    let told = coapace(&["advise", &file, "-m", "default"]).success();
-    assert!(told.contains("60 seen a second time"), "{told}");
+    let printed = coapace(&["advise", &file, "-m", "default"]).success();
+    assert!(printed.contains("60 seen a second time"), "{printed}");
     assert!(
-        told.contains("left out of all times: a step of the clock back by 92.0 s after 87.0 s\n"),
-        "{told}"
+        printed.contains("left out of all times: a step of the clock back by 92.0 s after 87.0 s\n"),
+        "{printed}"
     );
-    assert!(told.contains(" 0 retransmissions"), "{told}");
+    assert!(printed.contains(" 0 retransmissions"), "{printed}");
 }
 
 #[test]
-fn a_link_type_that_is_not_read_is_named_with_what_to_do_about_it() {
+fn an_unsupported_link_type_is_named_with_a_remedy() {
     let scratch = Scratch::new();
     let file = scratch.file("user.pcap");
     std::fs::write(&file, pcap(147, &[(1, request(1, 5683)), (2, request(2, 5683))])).expect("it is written");
-    let told = coapace(&["advise", &file]);
-    let told = told.failure(1);
-    assert!(told.contains("2 of link type 147, which is not read; "), "{told}");
-    assert!(told.contains("tshark finds no CoAP") || told.contains("install tshark"), "{told}");
-    assert!(!told.contains("--port"), "{told}");
+    let printed = coapace(&["advise", &file]);
+    let printed = printed.failure(1);
+    assert!(printed.contains("2 of link type 147, which is not read; "), "{printed}");
+    assert!(printed.contains("tshark finds no CoAP") || printed.contains("install tshark"), "{printed}");
+    assert!(!printed.contains("--port"), "{printed}");
     let ppp =
         (1..6u8).map(|id| (u64::from(id) * 1_000_000, [vec![0xff, 3, 0, 0x21], request(id, 5683)].concat()));
     std::fs::write(&file, pcap(9, &ppp.collect::<Vec<_>>())).expect("it is written");
     // Without tshark on the path.
     let mut alone = command();
-    let told = finish(alone.env("PATH", "").args(["advise", &file]), "");
-    assert!(told.failure(1).contains("5 of link type 9, which is not read; install tshark"), "{told:?}");
+    let printed = finish(alone.env("PATH", "").args(["advise", &file]), "");
+    assert!(
+        printed.failure(1).contains("5 of link type 9, which is not read; install tshark"),
+        "{printed:?}"
+    );
     if std::process::Command::new("tshark").arg("--version").output().is_ok() {
-        let told = coapace(&["advise", &file, "-m", "default"]).success();
-        assert!(told.contains("tshark read 5 datagrams") && told.contains("5 of 1 clients"), "{told}");
+        let printed = coapace(&["advise", &file, "-m", "default"]).success();
+        assert!(
+            printed.contains("tshark read 5 datagrams") && printed.contains("5 of 1 clients"),
+            "{printed}"
+        );
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_scenario_that_cannot_be_written_does_not_cost_the_findings_or_the_capture() {
+fn advise_prints_its_findings_even_if_it_cannot_write_the_scenario() {
     let scratch = Scratch::new();
     let capture = captured(&scratch);
-    let told = coapace(&["advise", &capture, "-q", "-m", "default", "--scenario", "/dev/full"]);
-    assert!(told.failure(1).starts_with("cannot write /dev/full: "), "{told:?}");
-    assert!(told.stdout.contains("100 of 5 clients"), "{told:?}");
+    let printed = coapace(&["advise", &capture, "-q", "-m", "default", "--scenario", "/dev/full"]);
+    assert!(printed.failure(1).starts_with("cannot write /dev/full: "), "{printed:?}");
+    assert!(printed.stdout.contains("100 of 5 clients"), "{printed:?}");
     let same = scratch.file("./continuous.pcapng");
-    let told = coapace(&["advise", &capture, "--scenario", &same]);
-    assert_eq!(told.failure(2), "CAPTURE and --scenario need a file each");
+    let printed = coapace(&["advise", &capture, "--scenario", &same]);
+    assert_eq!(printed.failure(2), "CAPTURE and --scenario need different files");
 }
 
 #[test]
-fn restarts_of_clients_are_reported_and_become_batches() {
+fn advise_reports_restarts_of_clients_and_models_them_as_batches() {
     let scratch = Scratch::new();
-    for (kind, told) in [("random", "5 clients restarted"), ("continuous", "no client restarted")] {
+    for (kind, printed) in [("random", "5 clients restarted"), ("continuous", "no client restarted")] {
         let capture = captured_of(&scratch, kind);
         let scenario = scratch.file(&format!("{kind}.toml"));
         let out = coapace(&["advise", &capture, "-m", "default", "--scenario", &scenario]).success();
-        assert!(out.contains(told) && out.contains("of 5 clients"), "{out}");
+        assert!(out.contains(printed) && out.contains("of 5 clients"), "{out}");
         let text = std::fs::read_to_string(&scenario).expect("it is written");
         assert!(text.contains(&format!("kind = \"{kind}\"")), "{text}");
     }
 }
 
 #[test]
-fn programs_get_one_object_or_a_row_for_each_mechanism() {
+fn advise_prints_one_json_object_or_one_csv_row_for_each_mechanism() {
     let scratch = Scratch::new();
     let capture = captured(&scratch);
     let json = coapace(&["advise", &capture, "--format", "json"]).success();
@@ -140,7 +147,7 @@ fn programs_get_one_object_or_a_row_for_each_mechanism() {
 }
 
 #[test]
-fn unusable_input_is_one_line_of_error() {
+fn advise_reports_an_unusable_capture_in_one_line() {
     let scratch = Scratch::new();
     let text = scratch.file("text.pcap");
     std::fs::write(&text, "no capture at all, but longer than a header").expect("it is written");
@@ -150,7 +157,7 @@ fn unusable_input_is_one_line_of_error() {
     let missing = scratch.file("missing.pcap");
     assert!(coapace(&["advise", &missing]).failure(1).contains("cannot read"));
     std::fs::write(&text, pcap(101, &[])).expect("it is written");
-    assert!(coapace(&["advise", &text]).failure(1).contains("capture while CoAP is spoken"));
+    assert!(coapace(&["advise", &text]).failure(1).contains("capture while CoAP clients send requests"));
     std::fs::write(&text, pcap(101, &[(1, request(9, 53))])).expect("it is written");
     assert!(coapace(&["advise", &text]).failure(1).contains("--port"));
     let capture = captured(&scratch);

@@ -28,7 +28,7 @@ fn forge(folder: &str, name: &str, change: impl FnOnce(String) -> String) {
 }
 
 #[test]
-fn an_artefact_has_the_rows_of_the_command_and_is_repeated_identically() {
+fn an_artefact_has_the_rows_that_the_command_printed_and_repeats_identically() {
     let scratch = Scratch::new();
     let (folder, rows) = artifact(&scratch);
     assert_eq!(fs::read_to_string(format!("{folder}/results/cells.csv")).expect("the cells"), rows);
@@ -54,7 +54,7 @@ fn an_artefact_has_the_rows_of_the_command_and_is_repeated_identically() {
         assert!(compared.contains(name), "{name}: {said}");
     }
     assert!(
-        compared.contains("ro-crate-metadata.json") && compared.ends_with(" files in scenarios"),
+        compared.contains("ro-crate-metadata.json") && compared.ends_with(" files in scenarios/"),
         "{said}"
     );
     assert_eq!(lines[2..], ["taken as recorded: the command line, the program and the moment of writing"]);
@@ -75,7 +75,7 @@ fn a_scenario_of_an_artefact_runs_on_its_own_and_gives_the_recorded_trace() {
 }
 
 #[test]
-fn a_damaged_artefact_is_told_before_anything_runs() {
+fn a_damaged_artefact_is_reported_before_any_run_starts() {
     let scratch = Scratch::new();
     let (folder, _) = artifact(&scratch);
     let path = format!("{folder}/results/runs.parquet");
@@ -83,15 +83,15 @@ fn a_damaged_artefact_is_told_before_anything_runs() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&path, bytes).expect("it is written");
-    let told = coapace(&["reproduce", "--check", &folder]);
-    assert_eq!(told.failure(3), "the artefact is damaged, or was edited");
-    assert_eq!(told.stdout, "results/runs.parquet is not as it was written\n");
+    let outcome = coapace(&["reproduce", "--check", &folder]);
+    assert_eq!(outcome.failure(3), "the artefact is damaged, or was edited");
+    assert_eq!(outcome.stdout, "results/runs.parquet is not as it was written\n");
     fs::remove_file(format!("{folder}/SHA256SUMS")).expect("it is removed");
-    assert!(coapace(&["reproduce", "--check", &folder]).failure(1).contains("no whole artefact"));
+    assert!(coapace(&["reproduce", "--check", &folder]).failure(1).contains("an incomplete artefact"));
 }
 
 #[test]
-fn differences_are_reported_with_both_hashes() {
+fn runs_that_differ_from_an_artefact_are_reported_with_both_hashes() {
     let scratch = Scratch::new();
     let (folder, rows) = artifact(&scratch);
     let runs = fs::read_to_string(format!("{folder}/results/runs.csv")).expect("the runs");
@@ -99,8 +99,8 @@ fn differences_are_reported_with_both_hashes() {
     forge(&folder, "manifest.json", |text| text.replacen(&hash, "0123456789abcdef", 1));
     let differs = coapace(&["reproduce", "--check", &folder, "--quiet"]);
     assert_eq!(differs.failure(3), "1 of 75 runs differ");
-    let told = format!("seed 2: recorded 0123456789abcdef, repeated {hash}\n");
-    assert!(differs.stdout.ends_with(&told) && differs.stdout.lines().count() == 1, "{}", differs.stdout);
+    let message = format!("seed 2: recorded 0123456789abcdef, repeated {hash}\n");
+    assert!(differs.stdout.ends_with(&message) && differs.stdout.lines().count() == 1, "{}", differs.stdout);
 
     let scenario = column(&rows, "scenario_hash")[0].to_owned();
     forge(&folder, "manifest.json", |text| {
@@ -114,7 +114,7 @@ fn differences_are_reported_with_both_hashes() {
 }
 
 #[test]
-fn a_file_that_was_edited_with_its_hash_is_told_and_edited_metadata_are_not_called_identical() {
+fn edited_results_of_an_artefact_are_reported_even_with_adjusted_hashes() {
     let scratch = Scratch::new();
     let (folder, _) = artifact(&scratch);
     forge(&folder, "ro-crate-metadata.json", |text| {
@@ -130,13 +130,13 @@ fn a_file_that_was_edited_with_its_hash_is_told_and_edited_metadata_are_not_call
     let edited = coapace(&["reproduce", "--check", &folder, "--quiet"]);
     assert!(edited.failure(3).starts_with("every run is identical, but 3 of "), "{edited:?}");
     for name in ["results/cells.csv", "page.md", "manifest.json"] {
-        assert!(edited.stdout.contains(&format!("{name} is not the one that is made again\n")), "{edited:?}");
+        assert!(edited.stdout.contains(&format!("{name} differs from the repeated file\n")), "{edited:?}");
     }
     assert!(!edited.stdout.contains("identical"), "{edited:?}");
 }
 
 #[test]
-fn a_live_or_interrupted_reproduction_has_no_artefact() {
+fn live_and_interrupted_reproductions_write_no_artefact() {
     let scratch = Scratch::new();
     let folder = scratch.file("artifact");
     let live = coapace(&["reproduce", "raitahila2019", "--live", "--artifact", &folder]);

@@ -26,7 +26,7 @@ fn answering(code: u8, tail: &'static [u8]) -> String {
 }
 
 #[test]
-fn an_upload_of_which_the_server_took_one_block_for_all_fails_and_says_how_much_was_sent() {
+fn an_upload_fails_if_the_server_took_its_first_block_for_the_whole_body() {
     let (server, scratch) = (answering(0x44, b""), Scratch::new());
     let relay = Serving::relay(&server, &["--cc", "default"]);
     let file = scratch.file("payload");
@@ -42,14 +42,14 @@ fn an_upload_of_which_the_server_took_one_block_for_all_fails_and_says_how_much_
 }
 
 #[test]
-fn a_body_that_is_too_large_is_refused_with_the_size_that_the_server_takes_and_what_was_tried() {
+fn a_refusal_of_a_large_body_names_the_servers_limit_and_the_block_size_that_was_tried() {
     // Size1: 64
     let server = answering(0x8d, b"\xd1\x2f\x40");
     let payload = "x".repeat(500);
     let put = ["put", &server, "-e", &payload];
     assert_eq!(
         refused(3, &put),
-        "4.13 Request Entity Too Large; the server takes 64 bytes at most; -b 64 was tried, -b 32 may do"
+        "4.13 Request Entity Too Large; the server takes 64 bytes at most; -b 64 was tried, -b 32 may work"
     );
     assert_eq!(
         refused(3, &[&put[..], &["-b", "32"]].concat()),
@@ -58,7 +58,7 @@ fn a_body_that_is_too_large_is_refused_with_the_size_that_the_server_takes_and_w
 }
 
 #[test]
-fn a_response_that_fills_a_large_datagram_is_printed_and_one_through_a_relay_is_told() {
+fn a_response_in_a_large_datagram_is_printed_but_is_too_long_for_a_relay() {
     let tail: &'static [u8] = [&[0xff][..], &[b'x'; 8_000]].concat().leak();
     let server = answering(0x45, tail);
     assert_eq!(coapace(&["get", &server]).success(), "x".repeat(8_000));
@@ -77,11 +77,11 @@ fn a_response_that_fills_a_large_datagram_is_printed_and_one_through_a_relay_is_
     assert_eq!(answer[..7], *b"\x60\x8d\x00\x07\xd2\x2f\x04", "4.13 with Size1: 1024");
     assert!(answer[..len].ends_with(b"(Block1)"));
     let (_, said) = relay.interrupt();
-    assert!(said.contains(", 2 datagrams longer than is taken"), "{said}");
+    assert!(said.contains(", 2 datagrams longer than accepted"), "{said}");
 }
 
 #[test]
-fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
+fn a_file_is_uploaded_and_downloaded_with_every_bulk_mechanism() {
     let scratch = Scratch::new();
     let body: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 % 251) as u8).collect();
     let (file, got) = (scratch.file("body"), scratch.file("got"));
@@ -139,7 +139,7 @@ fn breaking(server: &str, left: Arc<AtomicI32>) -> String {
 }
 
 #[test]
-fn a_transfer_that_breaks_leaves_what_has_arrived_and_goes_on_there() {
+fn an_interrupted_download_keeps_its_bytes_and_continues_there() {
     let scratch = Scratch::new();
     let body: Vec<u8> = (0..200_000_u32).map(|at| (at * 7 % 251) as u8).collect();
     let served = scratch.path().join("served");

@@ -22,7 +22,7 @@ fn read(file: &str, more: &[&str], fields: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
+fn a_capture_of_a_client_has_every_datagram_with_its_addresses_and_valid_checksums() {
     let (server, scratch) = (Serving::new(&["--resource", "/a=1"]), Scratch::new());
     let file = scratch.file("capture.pcapng");
     coapace(&["get", &server.at("/a"), "--repeat", "2", "--pcap", &file]).success();
@@ -62,7 +62,7 @@ fn a_load_is_captured(server: &Serving, file: &str, port: &str) {
 }
 
 #[test]
-fn a_capture_of_a_server_has_what_came_and_went_from_the_address_that_was_asked() {
+fn a_capture_of_a_server_has_requests_and_responses_with_the_address_that_was_asked() {
     let scratch = Scratch::new();
     let file = scratch.file("serve.pcapng");
     let server = Serving::new(&["--resource", "/a=1", "--pcap", &file]);
@@ -102,7 +102,7 @@ fn by_itself(file: &str, more: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_capture_of_another_port_says_what_decodes_it_or_has_the_port_of_coap() {
+fn a_capture_of_an_unusual_port_tells_how_to_decode_it_or_is_written_with_the_coap_port() {
     let scratch = Scratch::new();
     let [file, at_server, plain] =
         ["a.pcapng", "served.pcapng", "plain.pcapng"].map(|name| scratch.file(name));
@@ -110,7 +110,10 @@ fn a_capture_of_another_port_says_what_decodes_it_or_has_the_port_of_coap() {
     let port = server.uri.rsplit(':').next().expect("a port").to_owned();
     let outcome = coapace(&["get", &server.at("/a"), "--pcap", &plain]);
     let decode = format!("-d udp.port=={port},coap");
-    assert_eq!(outcome.stderr, format!("captured; to read it: tshark -r {plain} {decode}\n"));
+    assert_eq!(
+        outcome.stderr,
+        format!("the packets are captured; to read them: tshark -r {plain} {decode}\n")
+    );
     assert_eq!(coapace(&["-q", "get", &server.at("/a"), "--pcap", &plain]).stderr, "");
     let outcome = coapace(&["get", &server.at("/a"), "--pcap", &file, "--pcap-as-coap"]);
     assert_eq!(outcome.stderr, "");
@@ -119,14 +122,14 @@ fn a_capture_of_another_port_says_what_decodes_it_or_has_the_port_of_coap() {
     assert!(text.contains(&format!("CoAP on UDP port {port} ({decode})")), "the interfaces say so");
     let Some(read) = by_itself(&plain, &[]) else { return };
     assert_eq!(read, "\n\n", "tshark does not know this port");
-    let told: Vec<&str> = decode.split(' ').collect();
-    assert_eq!(by_itself(&plain, &told).as_deref(), Some("1\n69\n"));
+    let arguments: Vec<&str> = decode.split(' ').collect();
+    assert_eq!(by_itself(&plain, &arguments).as_deref(), Some("1\n69\n"));
     assert_eq!(by_itself(&file, &[]).as_deref(), Some("1\n69\n"));
     assert_eq!(by_itself(&at_server, &[]).as_deref(), Some("1\n69\n1\n69\n1\n69\n"));
 }
 
 #[test]
-fn a_capture_that_cannot_be_written_is_told() {
+fn a_capture_that_cannot_be_written_is_reported() {
     let server = Serving::new(&[]);
     let (uri, scratch) = (server.at("/counter"), Scratch::new());
     let missing = scratch.file("no-such-folder/file");

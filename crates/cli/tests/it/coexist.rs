@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::common::{Scratch, coapace, column, csv};
+use crate::run::with;
 use coapace_control::REGISTRY;
 
 /// Sixty clients behind a small buffer, for forty seconds.
@@ -23,12 +24,8 @@ const SHORT: [&str; 14] = [
     "--quiet",
 ];
 
-fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    [base, more].concat()
-}
-
 #[test]
-fn every_registered_mechanism_meets_every_other_and_the_shares_of_a_pair_add_up() {
+fn every_mechanism_is_paired_with_every_other_and_the_two_shares_add_up_to_one() {
     let out = coapace(&with(&SHORT, &["--format", "csv"])).success();
     let (mechanisms, rivals) = (column(&out, "mechanism"), column(&out, "rival"));
     let shares: Vec<f64> =
@@ -48,7 +45,7 @@ fn every_registered_mechanism_meets_every_other_and_the_shares_of_a_pair_add_up(
 }
 
 #[test]
-fn the_matrix_does_not_depend_on_the_number_of_threads() {
+fn the_matrix_of_pairs_does_not_depend_on_the_number_of_threads() {
     for form in [&["--format", "csv"][..], &["--format", "json"], &[]] {
         let on = |jobs| {
             let named = ["--mechanism", "default", "--mechanism", "cocoa:ageing=off", "--jobs", jobs];
@@ -59,7 +56,7 @@ fn the_matrix_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn the_table_numbers_the_mechanisms_and_says_who_takes_most() {
+fn the_table_of_pairs_numbers_the_mechanisms_and_names_the_one_with_the_largest_share() {
     let out = coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor"])).success();
     let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.iter().any(|row| row.starts_with(&["1", "default", "·"])), "{out}");
@@ -70,7 +67,7 @@ fn the_table_numbers_the_mechanisms_and_says_who_takes_most() {
 }
 
 #[test]
-fn json_lines_have_the_names_of_the_columns() {
+fn json_rows_of_pairs_have_the_names_of_the_csv_columns() {
     let named = ["--mechanism", "default", "--mechanism", "fasor"];
     let rows = coapace(&with(&with(&SHORT, &named), &["--format", "csv"])).success();
     let lines = coapace(&with(&with(&SHORT, &named), &["--format", "json"])).success();
@@ -84,7 +81,7 @@ fn json_lines_have_the_names_of_the_columns() {
 }
 
 #[test]
-fn the_report_has_the_pairs_and_opens_without_a_network() {
+fn the_report_of_pairs_has_a_section_for_them_and_opens_offline() {
     let scratch = Scratch::new();
     let file = scratch.file("report.html");
     coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor", "--report", &file])).success();
@@ -99,7 +96,7 @@ fn the_report_has_the_pairs_and_opens_without_a_network() {
 }
 
 #[test]
-fn mechanisms_for_bodies_meet_where_there_are_transfers_enough_and_the_refusal_says_how() {
+fn bulk_mechanisms_are_paired_if_there_are_enough_transfers_or_refused_with_a_remedy() {
     let pairs = [
         "run",
         "fota-lte-m",
@@ -143,7 +140,7 @@ fn mechanisms_for_bodies_meet_where_there_are_transfers_enough_and_the_refusal_s
 }
 
 #[test]
-fn the_time_of_the_runs_is_printed_at_the_end_and_not_among_the_results() {
+fn the_time_that_runs_took_goes_to_standard_error_and_not_into_the_results() {
     let named = ["--mechanism", "default", "--mechanism", "fasor"];
     let loud: Vec<&str> = with(&SHORT, &named).into_iter().filter(|word| *word != "--quiet").collect();
     let outcome = coapace(&loud);
@@ -154,17 +151,17 @@ fn the_time_of_the_runs_is_printed_at_the_end_and_not_among_the_results() {
 
 #[test]
 fn mechanisms_that_cannot_be_paired_are_refused_in_one_line() {
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (&["--mechanism", "cocoa"][..], "a pair needs two mechanisms"),
         (&["--mechanism", "cocoa", "--mechanism", "cocoa"], "\"cocoa\" is named twice"),
         (&["--mechanism", "cocoa", "--mechanism", "tcp"], "\"tcp\" cannot be paired"),
         (&["--mechanism", "cocoa", "--mechanism", "fasor+default"], "\"fasor+default\" cannot be paired"),
         (&["--mechanism", "cocoa", "--mechanism", "coca"], "did you mean cocoa?"),
         (&["--set", "clients=1"], "needs at least 2 clients"),
-        (&["--set", "clients=60,120"], "--pairs is under one condition, and --set names 2"),
+        (&["--set", "clients=60,120"], "--pairs needs one condition, and --set makes 2"),
     ] {
         let outcome = coapace(&with(&["run", "coexistence", "--pairs"], arguments));
-        assert!(outcome.failure(2).contains(told), "{outcome:?}");
+        assert!(outcome.failure(2).contains(expected), "{outcome:?}");
         assert_eq!(outcome.stdout, "");
     }
     assert!(coapace(&["run", "coexistance", "--pairs"]).failure(2).contains("did you mean `coexistence`?"));
@@ -176,7 +173,7 @@ fn mechanisms_that_cannot_be_paired_are_refused_in_one_line() {
 }
 
 #[test]
-fn a_mix_is_run_wherever_a_mechanism_is_and_its_populations_are_told_apart() {
+fn a_mix_runs_like_a_mechanism_and_each_of_its_populations_has_results() {
     let run = [
         "run",
         "nb-iot",
@@ -214,8 +211,8 @@ fn a_mix_is_run_wherever_a_mechanism_is_and_its_populations_are_told_apart() {
 }
 
 #[test]
-fn a_mix_that_cannot_be_is_told_in_one_line() {
-    for (label, told) in [
+fn an_impossible_mix_is_reported_in_one_line() {
+    for (label, expected) in [
         ("cocoa+tcp", "`tcp` cannot be part of a mix"),
         ("cocoa+", "has a part without a name"),
         ("cocoa+coca", "did you mean cocoa?"),
@@ -223,7 +220,7 @@ fn a_mix_that_cannot_be_is_told_in_one_line() {
         ("cocoa*20+default", "needs at least 11 clients"),
     ] {
         let outcome = coapace(&["run", "nb-iot", "--set", "clients=10", "--mechanism", label]);
-        assert!(outcome.failure(2).contains(told), "{outcome:?}");
+        assert!(outcome.failure(2).contains(expected), "{outcome:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::common::{Scratch, coapace, column, command, finish};
 use coapace_control::REGISTRY;
 
 #[test]
-fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
+fn run_without_mechanisms_compares_all_of_them_and_writes_a_report() {
     let scratch = Scratch::new();
     let outcome = finish(command().current_dir(scratch.path()), "");
     assert!(outcome.stderr.contains("report: coapace-report.html"), "{}", outcome.stderr);
@@ -37,7 +37,7 @@ fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
 }
 
 #[test]
-fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_are() {
+fn a_reproduction_has_a_row_for_each_published_value_and_counts_the_near_ones() {
     let published = include_str!("../../../../papers/raitahila2019/published.csv").lines().count() - 1;
     let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
     let is_summary = |line: &&str| line.starts_with("raitahila2019 published figures: ");
@@ -55,7 +55,7 @@ fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_
 }
 
 #[test]
-fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_total() {
+fn published_rankings_are_printed_as_held_or_not_held_with_their_ratios_and_a_total() {
     let outcome = coapace(&["reproduce", "meng2017", "--seeds", "2", "--format", "csv", "--orders"]);
     let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
     let rows = outcome.success();
@@ -87,7 +87,7 @@ fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_tot
 }
 
 #[test]
-fn other_mechanisms_stand_beside_those_of_the_paper_in_table_and_report() {
+fn reproduce_shows_other_mechanisms_beside_those_of_the_paper() {
     let scratch = Scratch::new();
     let report = scratch.file("meng.html");
     let table =
@@ -106,7 +106,7 @@ fn other_mechanisms_stand_beside_those_of_the_paper_in_table_and_report() {
 }
 
 #[test]
-fn quiet_silences_everything_but_the_results() {
+fn quiet_suppresses_all_output_but_the_results() {
     let scratch = Scratch::new();
     let (report, pcap) = (scratch.file("r.html"), scratch.file("r.pcapng"));
     let run = ["run", "nb-iot", "--set", "clients=2", "--seeds", "2", "--mechanism", "default"];
@@ -121,7 +121,7 @@ fn quiet_silences_everything_but_the_results() {
 }
 
 #[test]
-fn no_progress_bar_is_drawn_into_a_pipe() {
+fn no_progress_bar_is_drawn_if_output_goes_to_a_pipe() {
     let outcome =
         coapace(&["run", "nb-iot", "--set", "clients=5", "--seeds", "10", "--mechanism", "default"]);
     assert!(!outcome.stderr.contains(['\r', '\u{1b}', '█', '░']), "{outcome:?}");

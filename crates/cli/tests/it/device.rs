@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Scratch, Serving, coapace, coapace_reading, command};
 use serde_json::Value;
 
-fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn refused(code: i32, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_payload_is_printed_as_it_is_and_nothing_else() {
+fn get_prints_the_payload_unchanged_and_nothing_else() {
     let server = Serving::new(&["--resource", "/greeting=Grüße", "--resource", "empty="]);
     let outcome = coapace(&["get", &server.at("/greeting")]);
     assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "Grüße", ""));
@@ -28,7 +28,7 @@ fn a_payload_is_printed_as_it_is_and_nothing_else() {
 }
 
 #[test]
-fn a_resource_is_there_from_put_to_delete() {
+fn a_resource_exists_from_its_put_to_its_delete() {
     let server = Serving::new(&[]);
     let uri = server.at("/store/a");
     let code = |arguments: &[&str]| json(&coapace(arguments).success())["code"].as_str().map(str::to_owned);
@@ -41,7 +41,7 @@ fn a_resource_is_there_from_put_to_delete() {
 }
 
 #[test]
-fn every_method_reaches_the_server_as_itself() {
+fn every_command_for_a_method_sends_that_method() {
     let server = Serving::new(&[]);
     for (method, code) in
         [("post", "2.04"), ("put", "2.04"), ("fetch", "2.05"), ("patch", "2.04"), ("ipatch", "2.04")]
@@ -74,7 +74,7 @@ fn a_payload_comes_from_an_argument_a_file_or_standard_input() {
 }
 
 #[test]
-fn bytes_go_through_unchanged_into_a_pipe_and_into_a_file() {
+fn a_binary_payload_reaches_a_pipe_or_a_file_unchanged() {
     let server = Serving::new(&[]);
     let (uri, scratch) = (server.at("/echo"), Scratch::new());
     let put = ["put", &uri, "-e", "%00%ff%0a"];
@@ -87,7 +87,7 @@ fn bytes_go_through_unchanged_into_a_pipe_and_into_a_file() {
 }
 
 #[test]
-fn options_are_sent_and_those_of_the_answer_have_names() {
+fn options_of_the_command_line_are_sent_and_options_of_the_response_are_named() {
     let server = Serving::new(&[]);
     let uri = server.at("/echo");
     let answer = json(&coapace(&["put", &uri, "-e", "{}", "-t", "application/json", "--json"]).success());
@@ -116,14 +116,14 @@ fn a_separate_response_is_waited_for_without_a_retransmission() {
 }
 
 #[test]
-fn the_diagnostic_payload_of_an_error_is_in_the_line() {
+fn the_line_about_an_error_response_has_its_diagnostic_payload() {
     let server = Serving::new(&[]);
     let line = refused(3, &["get", &server.at("/delayed?s=99999")]);
     assert_eq!(line, "4.00 Bad Request: an hour at most");
 }
 
 #[test]
-fn the_links_of_a_server_lead_to_its_resources() {
+fn every_link_that_discover_prints_can_be_requested() {
     let server = Serving::new(&["--resource", "/a b/ü=x", "--demo"]);
     let links = coapace(&["get", &server.at("/.well-known/core")]).success();
     let paths: Vec<_> =
@@ -133,7 +133,7 @@ fn the_links_of_a_server_lead_to_its_resources() {
 }
 
 #[test]
-fn the_mechanism_learns_and_its_estimate_is_shown() {
+fn repeated_requests_show_the_rto_that_the_mechanism_has_learned() {
     let server = Serving::new(&[]);
     let uri = server.at("/clock");
     let rto = |cc: &str| {
@@ -157,7 +157,7 @@ fn the_mechanism_learns_and_its_estimate_is_shown() {
 }
 
 #[test]
-fn repeated_requests_are_summed_up() {
+fn repeated_requests_end_with_a_summary() {
     let server = Serving::new(&[]);
     let outcome = coapace(&["post", &server.at("/counter"), "--count", "5"]);
     assert_eq!(outcome.stdout, "1\n2\n3\n4\n5\n");
@@ -174,7 +174,7 @@ fn repeated_requests_are_summed_up() {
 }
 
 #[test]
-fn a_ping_is_answered_by_a_server_and_by_nobody_else() {
+fn a_ping_succeeds_if_a_server_listens_and_fails_otherwise() {
     let server = Serving::new(&[]);
     assert!(coapace(&["ping", &server.uri]).success().starts_with(&format!("{} answers after ", server.uri)));
     let pong = json(&coapace(&["ping", &server.uri, "--json"]).success());
@@ -185,7 +185,7 @@ fn a_ping_is_answered_by_a_server_and_by_nobody_else() {
 }
 
 #[test]
-fn a_request_that_nobody_answers_ends_with_its_last_timeout_or_with_ours() {
+fn an_unanswered_request_ends_after_its_last_retransmission_or_at_the_timeout_option() {
     // This socket never answers.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let uri = format!("coap://{}/", silent.local_addr().expect("bound"));
@@ -203,15 +203,15 @@ fn a_request_that_nobody_answers_ends_with_its_last_timeout_or_with_ours() {
 }
 
 #[test]
-fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
+fn an_unusable_uri_is_reported_with_a_remedy() {
     for (uri, part) in [
         ("localhost/x", "expected scheme://host; as in coap://"),
         ("http://localhost/x", "expected coap, coaps"),
         ("coap://localhost/a b", "has to be percent-encoded"),
         ("coap://localhost:99999/", "the port is not a number"),
         ("coap://localhost/#x", "fragment"),
-        ("coaps+tcp://localhost/", "TLS takes certificates to trust; give --ca FILE"),
-        ("coaps+ws://localhost/", "TLS takes certificates to trust; give --ca FILE"),
+        ("coaps+tcp://localhost/", "TLS needs a certificate to trust; give --ca FILE"),
+        ("coaps+ws://localhost/", "TLS needs a certificate to trust; give --ca FILE"),
     ] {
         let line = refused(2, &["get", uri]);
         assert!(line.contains(part) && line.contains(uri), "{line}");
@@ -223,12 +223,12 @@ fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
 }
 
 #[test]
-fn arguments_of_requests_that_cannot_be_read_are_wrong_usage() {
+fn invalid_options_of_requests_end_with_the_exit_code_for_wrong_usage() {
     let uri = "coap://127.0.0.1:9/";
     for (arguments, part) in [
         (&["-e", "%"][..], "two hexadecimal digits"),
         (&["-e", "a", "--payload", "b"], "cannot be used with"),
-        (&["-t", "jsn"], "or a name as"),
+        (&["-t", "jsn"], "or a name such as"),
         (&["-O", "x,y"], "expected NUMBER,VALUE"),
         (&["-O", "4,0xc"], "pairs of hexadecimal digits"),
         (&["-B", "0"], "expected seconds"),
@@ -256,7 +256,7 @@ fn answer_as_proxy(socket: &UdpSocket) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_goes_to_the_proxy_that_is_named_with_all_parts_of_the_uri() {
+fn a_request_through_a_proxy_carries_all_parts_of_its_uri() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let proxy = format!("coap://{}", socket.local_addr().expect("bound"));
     let cases: [(&[&str], &[u8]); 3] = [
@@ -278,7 +278,7 @@ fn a_request_goes_to_the_proxy_that_is_named_with_all_parts_of_the_uri() {
 }
 
 #[test]
-fn a_server_that_is_no_proxy_and_options_for_proxies_are_told() {
+fn a_server_that_is_not_a_proxy_is_reported_and_so_are_misused_proxy_options() {
     let server = Serving::new(&["--demo"]);
     let clock = server.at("/clock");
     let through = ["get", "coap://192.0.2.1/x", "--proxy", &server.uri];
@@ -299,7 +299,7 @@ fn a_server_that_is_no_proxy_and_options_for_proxies_are_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_or_written_is_told_before_anything_is_sent() {
+fn an_unusable_file_is_reported_before_any_request_is_sent() {
     let server = Serving::new(&[]);
     let (uri, scratch) = (server.at("/counter"), Scratch::new());
     let missing = scratch.file("no-such-folder/file");
@@ -309,7 +309,7 @@ fn a_file_that_cannot_be_read_or_written_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn a_file_is_replaced_by_a_success_and_by_nothing_else() {
+fn an_output_file_is_replaced_only_by_a_successful_response() {
     let (server, scratch) = (Serving::new(&["--resource", "/a=new", "--demo"]), Scratch::new());
     let file = scratch.file("file");
     fs::write(&file, "before").expect("a file");
@@ -339,7 +339,7 @@ fn a_file_is_replaced_by_a_success_and_by_nothing_else() {
 }
 
 #[test]
-fn a_load_on_a_silent_server_ends_when_a_load_would() {
+fn a_load_on_a_silent_server_ends_after_its_duration() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let uri = format!("coap://{}/x", silent.local_addr().expect("an address"));
     let begun = Instant::now();
@@ -350,14 +350,14 @@ fn a_load_on_a_silent_server_ends_when_a_load_would() {
 }
 
 #[test]
-fn options_that_do_not_fit_into_a_message_are_told() {
+fn options_that_do_not_fit_into_a_message_are_reported() {
     let server = Serving::new(&[]);
     let line = refused(1, &["get", &server.at("/clock"), "-O", &format!("65000,{}", "x".repeat(2_100))]);
     assert!(line.contains("do not fit into a message"), "{line}");
 }
 
 #[test]
-fn large_payloads_go_and_come_whole_in_blocks_of_any_size() {
+fn large_payloads_are_sent_and_received_complete_with_any_block_size() {
     let (server, scratch) = (Serving::new(&[]), Scratch::new());
     let (sent, received) = (scratch.file("sent"), scratch.file("received"));
     let bytes: Vec<u8> = (0..20_000u32).map(|at| ((at * at) >> 7) as u8).collect();
@@ -377,7 +377,7 @@ fn large_payloads_go_and_come_whole_in_blocks_of_any_size() {
 }
 
 #[test]
-fn notifications_are_printed_until_there_are_enough() {
+fn observe_prints_notifications_up_to_the_given_number() {
     let server = Serving::new(&[]);
     let seen = coapace(&["observe", &server.at("/clock"), "--count", "3"]).success();
     let seconds: Vec<u64> = seen.lines().map(|line| line.parse().expect("a number")).collect();
@@ -412,7 +412,7 @@ fn resources_of_a_server_are_listed_and_filtered_by_a_query() {
 }
 
 #[test]
-fn a_server_says_what_is_wrong_with_its_address_or_resources() {
+fn serve_explains_an_unusable_address_or_resource() {
     let server = Serving::new(&[]);
     let taken = server.uri.trim_start_matches("coap://");
     let line = refused(1, &["serve", "--bind", taken]);
@@ -425,7 +425,7 @@ fn a_server_says_what_is_wrong_with_its_address_or_resources() {
         (&["--resource", "greeting"], "expected PATH=TEXT"),
         (&["--resource", "/a=1", "--resource", "a=2"], "has a text already"),
         (&["--resource", "/{a}=1"], "choose another"),
-        (&["--resource", "/clock=1", "--demo"], "is one of --demo"),
+        (&["--resource", "/clock=1", "--demo"], "is already a resource of --demo"),
     ] {
         let line = refused(2, &[&["serve", "--bind", "127.0.0.1:0"][..], arguments].concat());
         assert!(line.contains(part), "{line}");
@@ -434,7 +434,7 @@ fn a_server_says_what_is_wrong_with_its_address_or_resources() {
 }
 
 #[test]
-fn a_server_that_is_interrupted_ends_in_order_and_says_what_it_did() {
+fn an_interrupted_server_shuts_down_cleanly_and_prints_its_counters() {
     let server = Serving::new(&["--resource", "/a=1"]);
     coapace(&["get", &server.at("/a"), "--repeat", "3"]).success();
     let (code, said) = server.interrupt();
@@ -443,7 +443,7 @@ fn a_server_that_is_interrupted_ends_in_order_and_says_what_it_did() {
 }
 
 #[test]
-fn a_load_counts_what_is_answered_and_how_fast() {
+fn load_reports_the_number_of_responses_and_their_latencies() {
     let server = Serving::new(&[]);
     let uri = server.at("/counter");
     let load = ["load", &uri, "-m", "post", "--clients", "3", "--duration", "500ms", "--json"];
@@ -459,7 +459,7 @@ fn a_load_counts_what_is_answered_and_how_fast() {
 }
 
 #[test]
-fn a_load_at_a_rate_keeps_to_it() {
+fn load_keeps_the_given_rate() {
     let server = Serving::new(&[]);
     let uri = server.at("/clock");
     let load = ["load", &uri, "--clients", "2", "--rate", "50", "--duration", "1", "--json"];
@@ -473,7 +473,7 @@ fn a_load_at_a_rate_keeps_to_it() {
 }
 
 #[test]
-fn a_load_with_losses_retransmits_and_is_answered() {
+fn load_with_simulated_losses_retransmits_until_it_is_answered() {
     let server = Serving::new(&[]);
     let uri = server.at("/clock");
     let load = [
@@ -499,7 +499,7 @@ fn a_load_with_losses_retransmits_and_is_answered() {
 }
 
 #[test]
-fn a_load_on_nobody_or_on_nothing_fails() {
+fn load_fails_if_nobody_listens_or_no_resource_exists() {
     let server = Serving::new(&[]);
     let outcome = coapace(&["load", &server.at("/nothing"), "--duration", "100ms"]);
     assert_eq!(outcome.code, Some(3), "{outcome:?}");

@@ -41,7 +41,7 @@ impl Drop for Emulating {
 }
 
 #[test]
-fn a_request_passes_the_network_and_is_counted_and_captured() {
+fn emulate_forwards_counts_and_captures_a_request() {
     let server = Serving::new(&["--resource", "/hello=Hello"]);
     let to = server.uri.trim_start_matches("coap://");
     let scratch = Scratch::new();
@@ -84,15 +84,16 @@ fn a_request_passes_the_network_and_is_counted_and_captured() {
 #[test]
 fn a_scenario_that_cannot_be_emulated_is_refused_in_one_line() {
     let ends = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"];
-    let told = |arguments: &[&str]| coapace(&[&["emulate"], arguments].concat()).failure(2).to_owned();
-    assert!(told(&[&["mesh-grid"], &ends[..]].concat()).starts_with("a mesh cannot be emulated"));
-    assert!(told(&["nb-iot"]).starts_with("emulate needs --listen and --to"));
-    assert!(told(&["nb-iot", "--listen", "127.0.0.1:7"]).contains("--to"));
+    let refusal = |arguments: &[&str]| coapace(&[&["emulate"], arguments].concat()).failure(2).to_owned();
+    assert!(refusal(&[&["mesh-grid"], &ends[..]].concat()).starts_with("a mesh cannot be emulated"));
+    assert!(refusal(&["nb-iot"]).starts_with("emulate needs --listen and --to"));
+    assert!(refusal(&["nb-iot", "--listen", "127.0.0.1:7"]).contains("--to"));
     assert!(
-        told(&["nb-iot", "--listen", "here", "--to", "127.0.0.1:9"]).contains("--listen takes ADDRESS:PORT")
+        refusal(&["nb-iot", "--listen", "here", "--to", "127.0.0.1:9"])
+            .contains("--listen takes ADDRESS:PORT")
     );
     assert!(
-        told(&["nb-iot", "--tun", "--listen", "127.0.0.1:7", "--to", "127.0.0.1:9"])
+        refusal(&["nb-iot", "--tun", "--listen", "127.0.0.1:7", "--to", "127.0.0.1:9"])
             .contains("cannot be used with")
     );
 }

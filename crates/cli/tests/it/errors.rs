@@ -4,16 +4,10 @@ use std::fs;
 use std::io::pipe;
 
 use crate::common::{Scratch, coapace, command};
-
-/// Runs the command and returns its only line on standard error. Standard output has to be empty.
-fn refused(code: i32, arguments: &[&str]) -> String {
-    let outcome = coapace(arguments);
-    assert_eq!(outcome.stdout, "", "{arguments:?}");
-    outcome.failure(code).to_owned()
-}
+use crate::device::refused;
 
 #[test]
-fn an_unknown_mechanism_is_told_with_the_nearest_and_with_all_there_are() {
+fn an_unknown_mechanism_is_reported_with_the_nearest_name_and_all_names() {
     for arguments in [&["run", "nb-iot", "--mechanism", "coca"][..], &["trace", "coca"]] {
         let line = refused(2, arguments);
         assert!(line.starts_with("no mechanism is called \"coca\"; did you mean cocoa?"), "{line}");
@@ -22,7 +16,7 @@ fn an_unknown_mechanism_is_told_with_the_nearest_and_with_all_there_are() {
 }
 
 #[test]
-fn an_unknown_parameter_or_preset_is_told_with_the_nearest() {
+fn an_unknown_parameter_or_preset_is_reported_with_the_nearest_name() {
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max-rto=3s"]);
     assert!(line.contains("no parameter of cocoa is called \"max-rto\"; did you mean max_rto?"), "{line}");
     let line = refused(2, &["run", "nb-iot", "--mechanism", "fasor:preset=fastslow"]);
@@ -30,7 +24,7 @@ fn an_unknown_parameter_or_preset_is_told_with_the_nearest() {
 }
 
 #[test]
-fn a_bad_value_is_told_with_what_would_do() {
+fn a_bad_value_is_reported_with_the_accepted_values() {
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto=abc"]);
     assert!(
         line.starts_with("max_rto of cocoa is a time above zero with its unit, such as ")
@@ -38,11 +32,11 @@ fn a_bad_value_is_told_with_what_would_do() {
         "{line}"
     );
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto"]);
-    assert!(line.contains("is no parameter=value"), "{line}");
+    assert!(line.contains("is not parameter=value"), "{line}");
 }
 
 #[test]
-fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
+fn an_unknown_scenario_or_paper_is_reported_with_the_known_names() {
     let line = refused(2, &["run", "nbiot"]);
     assert!(line.contains("did you mean `nb-iot`?"), "{line}");
     let line = refused(2, &["run", "wire"]);
@@ -52,7 +46,7 @@ fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
 }
 
 #[test]
-fn options_that_a_reproduction_lacks_are_refused_before_the_work() {
+fn options_that_do_not_apply_to_a_reproduction_are_refused_before_the_runs() {
     let line = refused(2, &["reproduce", "meng2017", "-m", "coca"]);
     assert!(line.contains("did you mean cocoa?"), "{line}");
     let line = refused(2, &["reproduce", "meng2017", "-m", "cocoa*100+default"]);
@@ -62,7 +56,7 @@ fn options_that_a_reproduction_lacks_are_refused_before_the_work() {
 }
 
 #[test]
-fn a_setting_that_does_not_fit_is_told_as_it_was_given() {
+fn an_invalid_setting_is_reported_as_it_was_typed() {
     for (setting, part) in [
         ("clints=3", "unknown key `clints`; did you mean `clients`?"),
         ("clients=abc", "must be a whole number from 1 to 1000000, not `abc`"),
@@ -77,7 +71,7 @@ fn a_setting_that_does_not_fit_is_told_as_it_was_given() {
 }
 
 #[test]
-fn a_setting_that_spoils_a_line_of_the_file_is_told_and_not_the_line() {
+fn an_error_caused_by_a_setting_names_the_setting_and_not_the_line_of_the_file() {
     for (setting, problem) in [
         (
             "duration=30 s",
@@ -92,15 +86,15 @@ fn a_setting_that_spoils_a_line_of_the_file_is_told_and_not_the_line() {
 }
 
 #[test]
-fn an_unknown_knob_is_told_with_the_knobs_there_are() {
+fn an_unknown_knob_is_reported_with_the_knobs_of_the_scenario() {
     let line = refused(2, &["run", "nb-iot", "--set", "loss=5%"]);
     let knobs = "the knobs are `workload`, `clients`, `buffer`, `errors`; a scenario has `title`, ";
     assert!(line.starts_with(&format!("--set loss=5%: unknown key `loss`; {knobs}")), "{line}");
 }
 
 #[test]
-fn a_negative_number_is_judged_as_the_value_of_its_option() {
-    for (arguments, told) in [
+fn a_negative_number_is_read_as_the_value_of_its_option() {
+    for (arguments, expected) in [
         (
             &["get", "-B", "-1", "coap://[::1]"][..],
             "'-1' for '--timeout <TIME>': expected seconds, or a time",
@@ -120,26 +114,26 @@ fn a_negative_number_is_judged_as_the_value_of_its_option() {
         (&["serve", "--memory", "-1"], "expected a number of bytes"),
     ] {
         let line = refused(2, arguments);
-        assert!(line.contains(told), "{line}");
+        assert!(line.contains(expected), "{line}");
     }
 }
 
 #[test]
-fn a_mistake_in_a_scenario_file_is_told_with_its_line() {
+fn a_mistake_in_a_scenario_file_is_reported_with_its_line() {
     let scratch = Scratch::new();
     let file = scratch.file("bad.toml");
-    for (text, told) in
+    for (text, expected) in
         [("title = \"x\"\nclinets = 3\n", ":2: unknown key `clinets`"), ("title =\n", ":1: not TOML")]
     {
         fs::write(&file, text).expect("the scenario");
         let outcome = coapace(&["run", &file]);
-        assert!(outcome.stderr.starts_with(&format!("coapace: {file}{told}")), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("coapace: {file}{expected}")), "{outcome:?}");
         assert_eq!((outcome.stderr.lines().count(), outcome.stdout.as_str()), (1, ""));
     }
 }
 
 #[test]
-fn a_missing_file_is_told_in_one_line() {
+fn a_missing_file_is_reported_in_one_line() {
     let scratch = Scratch::new();
     let file = scratch.file("missing.toml");
     let outcome = coapace(&["run", &file]);
@@ -148,7 +142,7 @@ fn a_missing_file_is_told_in_one_line() {
 }
 
 #[test]
-fn a_scenario_file_that_is_missing_or_wrong_is_bad_input_and_no_wrong_usage() {
+fn a_missing_or_invalid_scenario_file_has_the_exit_code_of_bad_input() {
     let scratch = Scratch::new();
     refused(1, &["run", &scratch.file("missing.toml")]);
     refused(1, &["rank", &scratch.file("missing.toml")]);
@@ -158,7 +152,7 @@ fn a_scenario_file_that_is_missing_or_wrong_is_bad_input_and_no_wrong_usage() {
 }
 
 #[test]
-fn arguments_that_cannot_be_read_are_told_in_one_line_too() {
+fn wrong_usage_is_reported_in_one_line() {
     for arguments in [
         &["run"][..],
         &["frobnicate"],
@@ -173,7 +167,7 @@ fn arguments_that_cannot_be_read_are_told_in_one_line_too() {
 }
 
 #[test]
-fn arguments_that_cannot_be_read_are_wrong_usage() {
+fn wrong_usage_ends_with_exit_code_2_and_prints_no_results() {
     for arguments in [
         &["run"][..],
         &["frobnicate"],
@@ -187,7 +181,7 @@ fn arguments_that_cannot_be_read_are_wrong_usage() {
 }
 
 #[test]
-fn a_path_that_cannot_be_written_is_told_before_the_work() {
+fn an_unwritable_output_path_is_reported_before_the_runs() {
     let scratch = Scratch::new();
     let path = scratch.file("no-such-folder/file");
     let file = scratch.file("file");
@@ -213,23 +207,23 @@ fn a_path_that_cannot_be_written_is_told_before_the_work() {
 }
 
 #[test]
-fn one_file_for_two_results_is_refused_however_it_is_named() {
+fn one_file_for_two_outputs_is_refused_even_under_two_names() {
     let scratch = Scratch::new();
     let (file, same) = (scratch.file("file"), scratch.file("./file"));
     let line = refused(2, &["run", "nb-iot", "--report", &file, "--pcap", &same]);
-    assert_eq!(line, "--report, --film, --pcap and --trace need a file each");
+    assert_eq!(line, "--report, --film, --pcap and --trace need different files");
     let line = refused(2, &["reproduce", "meng2017", "--report", &file, "--markdown", &same]);
-    assert_eq!(line, "--report and --markdown need a file each");
+    assert_eq!(line, "--report and --markdown need different files");
 }
 
 #[test]
-fn quiet_does_not_hide_what_went_wrong() {
+fn quiet_does_not_suppress_errors() {
     let line = refused(2, &["run", "nb-iot", "--quiet", "--mechanism", "coca"]);
     assert!(line.contains("coca"), "{line}");
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let run =
         ["run", "nb-iot", "--set", "clients=1", "--seeds", "1", "--mechanism", "default", "--format", "csv"];
     for arguments in [&["list", "mechanisms"][..], &run] {
@@ -245,7 +239,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
-fn a_reader_of_a_completion_script_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure_while_a_completion_script_is_printed() {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
     let output = command().args(["completions", "bash"]).stdout(writer).output().expect("the command ends");
@@ -254,7 +248,7 @@ fn a_reader_of_a_completion_script_that_has_seen_enough_is_no_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported_as_an_error() {
     let full = || fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
     for arguments in [&["list", "mechanisms"][..], &["--help"]] {
         let output = command().args(arguments).stdout(full()).output().expect("the command ends");
@@ -267,12 +261,12 @@ fn a_full_disk_is_told() {
     for option in ["--report", "--pcap", "--trace"] {
         let outcome = coapace(&[&run[..], &["--quiet", option, "/dev/full"]].concat());
         assert!(outcome.failure(1).starts_with("cannot write /dev/full: "), "{outcome:?}");
-        assert_eq!(outcome.stdout.contains("default"), option == "--report", "what was measured is printed");
+        assert_eq!(outcome.stdout.contains("default"), option == "--report", "the measurements are printed");
     }
 }
 
 #[test]
-fn a_file_in_place_of_a_directory_or_a_journal_is_refused() {
+fn a_file_of_another_kind_is_refused_as_a_directory_or_journal() {
     let scratch = Scratch::new();
     let file = scratch.file("file");
     fs::write(&file, "").expect("a file");
@@ -284,12 +278,12 @@ fn a_file_in_place_of_a_directory_or_a_journal_is_refused() {
     let line = refused(1, &["reproduce", "meng2017", "--artifact", &file]);
     assert_eq!(line, format!("cannot write {file}: not a directory"));
     let line = refused(1, &["search", "default", "--scenarios", "9", "--journal", "/dev/zero"]);
-    assert_eq!(line, "/dev/zero: this is no journal of a search: name another file");
+    assert_eq!(line, "/dev/zero: this is not a journal of a search: name another file");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
+fn a_full_standard_error_does_not_stop_the_runs() {
     let scratch = Scratch::new();
     let full = fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
     let report = scratch.file("report.html");
@@ -311,13 +305,13 @@ fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
 }
 
 #[test]
-fn options_of_datagrams_are_refused_over_streams() {
+fn options_for_datagrams_are_refused_over_tcp_and_tls() {
     for arguments in [
         &["get", "coap+tcp://[::1]/x", "--pcap", "x.pcapng"][..],
         &["observe", "coap+ws://[::1]/x", "--pcap", "x.pcapng"],
         &["load", "coap+tcp://[::1]/x", "--loss", "0.1"],
     ] {
         let line = refused(2, arguments);
-        assert!(line.contains("is about datagrams"), "{line}");
+        assert!(line.contains("needs datagrams"), "{line}");
     }
 }

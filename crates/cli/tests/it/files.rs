@@ -57,7 +57,7 @@ fn etag(response: &Response) -> Vec<u8> {
 }
 
 #[test]
-fn no_update_under_a_condition_is_lost_whatever_the_transport() {
+fn no_conditional_update_of_a_file_is_lost_on_any_transport() {
     let scratch = Scratch::new();
     fs::write(scratch.path().join("count"), "1000000").expect("a file");
     let (_server, uris) = serving(&scratch);
@@ -81,7 +81,7 @@ fn no_update_under_a_condition_is_lost_whatever_the_transport() {
 }
 
 #[test]
-fn a_name_is_created_by_one_alone_whatever_the_transport() {
+fn of_concurrent_creations_of_a_file_one_succeeds_on_any_transport() {
     let scratch = Scratch::new();
     let (_server, uris) = serving(&scratch);
     let created = at_once(&uris, |client, uri| async move {
@@ -97,7 +97,7 @@ fn a_name_is_created_by_one_alone_whatever_the_transport() {
 }
 
 #[test]
-fn files_of_killed_writers_are_removed_at_the_next_start_and_no_others() {
+fn temporary_files_of_killed_servers_are_removed_at_the_next_start() {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.path().join("a/.b")).expect("folders");
     let path = |name: &str| scratch.path().join(name);
@@ -121,7 +121,7 @@ fn files_of_killed_writers_are_removed_at_the_next_start_and_no_others() {
 }
 
 #[test]
-fn a_large_file_is_read_whole_over_every_transport() {
+fn a_large_file_is_downloaded_complete_over_every_transport() {
     let scratch = Scratch::new();
     let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
     fs::write(scratch.path().join("large"), &bytes).expect("a file");
@@ -140,7 +140,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_file_that_is_replaced_keeps_its_mode_and_one_that_is_read_only_is_not() {
+fn a_replaced_file_keeps_its_mode_and_a_read_only_file_is_not_replaced() {
     let scratch = Scratch::new();
     let (secret, fixed) = (scratch.path().join("secret"), scratch.path().join("fixed"));
     for (path, mode) in [(&secret, 0o600), (&fixed, 0o444)] {
@@ -158,7 +158,7 @@ fn a_file_that_is_replaced_keeps_its_mode_and_one_that_is_read_only_is_not() {
 }
 
 #[test]
-fn a_store_keeps_to_conditions_and_what_does_not_refuses_them() {
+fn stored_resources_obey_if_match_and_other_resources_refuse_it() {
     let server = Serving::new(&["--demo"]);
     let (uri, echo) = (server.at("/store/a"), server.at("/echo"));
     let put = |arguments: &[&str]| coapace(&[&["put", &uri, "-e", "x"], arguments].concat());

@@ -19,14 +19,14 @@ fn commands() -> Vec<(String, String)> {
 #[test]
 fn every_command_has_a_summary() {
     let commands = commands();
-    assert_eq!(commands.len(), 20, "{commands:?}");
+    assert_eq!(commands.len(), 23, "{commands:?}");
     for (command, summary) in commands {
         assert!(summary.len() > 10, "{command}: {summary:?}");
     }
 }
 
 #[test]
-fn no_option_is_without_a_word_on_it() {
+fn every_option_has_a_help_text() {
     for (command, _) in commands() {
         let help = coapace(&[&command, "-h"]).success();
         // A description may begin with the name of another option, but is indented further.
@@ -53,7 +53,7 @@ fn described(command: &str, option: &str) -> String {
 }
 
 #[test]
-fn the_keys_of_clients_are_described_in_the_same_words_everywhere() {
+fn the_help_on_keys_is_equal_in_all_client_commands() {
     for option in ["--identity", "--key", "--keys"] {
         let words = described("serve", option);
         assert!(words.len() > 40, "{option}: {words:?}");
@@ -72,7 +72,7 @@ fn the_examples_of_the_help_fit_a_terminal_of_80_columns() {
 }
 
 #[test]
-fn the_version_says_which_commit_it_was_built_from() {
+fn version_prints_the_commit_of_the_build() {
     let version = coapace(&["--version"]).success();
     let rest = version
         .trim()

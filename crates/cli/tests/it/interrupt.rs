@@ -24,7 +24,7 @@ fn end(mut child: Child, mut stdout: impl Read) -> (Option<i32>, String, String)
 }
 
 #[test]
-fn rows_come_while_it_runs_and_an_interrupted_run_writes_what_it_has() {
+fn rows_are_printed_as_runs_finish_and_an_interruption_keeps_them() {
     let scratch = Scratch::new();
     let report = scratch.file("report.html");
     fs::write(&report, "an older report").expect("it is written");
@@ -47,7 +47,7 @@ fn rows_come_while_it_runs_and_an_interrupted_run_writes_what_it_has() {
 }
 
 #[test]
-fn an_interrupted_search_says_where_its_measurements_are() {
+fn an_interrupted_search_names_its_journal() {
     let mut child = start(&["search", "default", "cocoa", "--scenarios", "200", "--jobs", "1"]);
     let stdout = child.stdout.take().expect("a pipe");
     // By then it handles signals.
@@ -55,7 +55,7 @@ fn an_interrupted_search_says_where_its_measurements_are() {
     interrupt(&child);
     let (code, _, said) = end(child, stdout);
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.ends_with("coapace: interrupted: --journal FILE keeps what is measured\n"), "{said}");
+    assert!(said.ends_with("coapace: interrupted: --journal FILE keeps measurements\n"), "{said}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn an_interrupted_table_says_that_it_is_incomplete() {
 }
 
 #[test]
-fn a_capture_that_is_interrupted_replaces_nothing() {
+fn an_interrupted_capture_does_not_replace_an_older_file() {
     let scratch = Scratch::new();
     let trace = scratch.file("run.csv");
     fs::write(&trace, "an older trace").expect("it is written");

@@ -70,7 +70,7 @@ fn coap_client_of(library: &str, arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_resource_of_libcoap_is_made_read_changed_and_removed() {
+fn a_resource_on_a_libcoap_server_is_created_read_changed_and_deleted() {
     let Some(server) = CoapServer::new(&["-d", "10"]) else { return };
     let uri = server.at("/made");
     assert_eq!(coapace(&["get", &uri]).failure(3).split(':').next(), Some("4.04 Not Found"));
@@ -83,7 +83,7 @@ fn a_resource_of_libcoap_is_made_read_changed_and_removed() {
 }
 
 #[test]
-fn a_separate_response_of_libcoap_is_waited_for() {
+fn a_separate_response_of_a_libcoap_server_is_received() {
     let Some(server) = CoapServer::new(&[]) else { return };
     let answer = coapace(&["get", &server.at("/async?4"), "--json"]).success();
     assert!(answer.contains("\"payload\":\"done\"") && answer.contains("\"transmissions\":1"), "{answer}");
@@ -128,7 +128,7 @@ fn every_request_to_a_lossy_server_is_answered_under_fasor() {
 }
 
 #[test]
-fn the_client_of_libcoap_finds_our_resources() {
+fn the_libcoap_client_discovers_our_resources() {
     let server = Serving::new(&["--resource", "/greeting=Hello", "--demo"]);
     let ask = |method: &str, path: &str, more: &[&str]| {
         coap_client(&[&["-m", method, "-B", "15"][..], more, &[&server.at(path)]].concat())
@@ -148,7 +148,7 @@ fn the_client_of_libcoap_finds_our_resources() {
 }
 
 #[test]
-fn blocks_go_up_and_down_to_libcoap_and_from_it() {
+fn large_bodies_pass_both_ways_between_us_and_libcoap() {
     let scratch = Scratch::new();
     let (sent, received) = (scratch.file("sent"), scratch.file("received"));
     let lines: Vec<_> = (0..700).map(|line| format!("line {line:04}\n")).collect();
@@ -179,7 +179,7 @@ fn blocks_go_up_and_down_to_libcoap_and_from_it() {
 }
 
 #[test]
-fn observations_of_libcoap_and_by_libcoap_go_on() {
+fn we_observe_libcoap_and_libcoap_observes_us() {
     if let Some(server) = CoapServer::new(&[]) {
         let seen = coapace(&["observe", &server.at("/time"), "--count", "3"]).success();
         assert_eq!(seen.lines().count(), 3, "{seen}");
@@ -191,7 +191,7 @@ fn observations_of_libcoap_and_by_libcoap_go_on() {
 }
 
 #[test]
-fn a_server_of_libcoap_with_keys_is_asked_and_a_wrong_key_is_told_within_seconds() {
+fn a_libcoap_server_accepts_our_key_and_a_wrong_key_is_reported_within_seconds() {
     let secret = ["-u", "lamp-7", "-k", "a long secret"];
     let Some(server) = CoapServer::start("openssl", &[&["-A", "127.0.0.1", "-h", ""][..], &secret].concat())
     else {
@@ -209,7 +209,7 @@ fn a_server_of_libcoap_with_keys_is_asked_and_a_wrong_key_is_told_within_seconds
 }
 
 #[test]
-fn a_client_of_libcoap_with_keys_is_answered_and_one_with_others_is_not() {
+fn our_server_accepts_a_libcoap_client_only_with_the_right_key() {
     let keys = ["-u", "lamp-7", "-k", "a long secret", "-u", "lamp-8", "-k", "0x736563726574"];
     let server = Serving::new(&[&keys[..], &["--resource", "/greeting=Hello"]].concat());
     let uri = format!("{}/greeting", server.others[0]);
@@ -226,7 +226,7 @@ fn a_client_of_libcoap_with_keys_is_answered_and_one_with_others_is_not() {
 }
 
 #[test]
-fn a_client_and_a_server_of_libcoap_with_keys_have_a_relay_between_them() {
+fn a_relay_carries_dtls_between_a_client_and_a_server_of_libcoap() {
     let of_server = ["-u", "relay-1", "-k", "another secret"];
     let arguments = [&["-A", "127.0.0.1", "-h", "", "-d", "10"][..], &of_server].concat();
     let Some(server) = CoapServer::start("openssl", &arguments) else { return };
@@ -257,14 +257,14 @@ fn a_client_and_a_server_of_libcoap_with_keys_have_a_relay_between_them() {
 }
 
 #[test]
-fn a_client_of_libcoap_is_answered_over_tcp() {
+fn our_server_answers_a_libcoap_client_over_tcp() {
     let server = Serving::new(&["--tcp", "127.0.0.1:0", "--resource", "/greeting=Hello"]);
     let Some(said) = coap_client(&["-B", "5", &format!("{}/greeting", server.others[0])]) else { return };
     assert_eq!(said.trim_end(), "Hello");
 }
 
 #[test]
-fn the_members_of_a_group_are_found_with_their_links() {
+fn discovery_in_a_group_lists_each_member_with_its_links() {
     let Some(server) = CoapServer::start("notls", &["-g", "224.0.1.187"]) else { return };
     let port = server.uri.rsplit(':').next().expect("a port");
     let group = format!("coap://224.0.1.187:{port}");
@@ -282,7 +282,7 @@ fn the_members_of_a_group_are_found_with_their_links() {
 }
 
 #[test]
-fn a_client_of_libcoap_is_answered_through_a_group_and_hears_no_errors_from_it() {
+fn a_libcoap_client_gets_responses_but_no_errors_from_a_group() {
     let server = Serving::bound_to("0.0.0.0", &["--group", "224.0.1.187", "--resource", "/greeting=Hello"]);
     let port = server.uri.rsplit(':').next().expect("a port");
     let ask = |path: &str| {
@@ -299,7 +299,7 @@ fn a_client_of_libcoap_is_answered_through_a_group_and_hears_no_errors_from_it()
 }
 
 #[test]
-fn a_client_of_libcoap_reads_and_writes_files() {
+fn a_libcoap_client_reads_and_writes_files_of_our_server() {
     let scratch = Scratch::new();
     let lines: Vec<_> = (0..700).map(|line| format!("line {line:04}\n")).collect();
     let text = lines.concat();

@@ -41,7 +41,7 @@ fn every_mechanism_is_described_with_its_source_parameters_and_presets() {
 }
 
 #[test]
-fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
+fn a_listed_scenario_shows_the_default_of_each_knob() {
     let list = coapace(&["list", "scenarios"]).success();
     let (mut scenario, mut has_clients) = ("", false);
     let mut knobs = 0;
@@ -73,17 +73,17 @@ fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
 }
 
 #[test]
-fn papers_are_listed_by_the_name_that_reproduce_takes() {
+fn papers_are_listed_by_the_key_for_reproduce() {
     let list = coapace(&["list", "papers"]).success();
     assert!(list.starts_with("raitahila2019 "), "{list}");
     assert!(list.contains("University of Helsinki, 2019"), "{list}");
 }
 
 #[test]
-fn one_mechanism_is_told_with_its_parameters_presets_and_notes() {
+fn one_mechanism_is_listed_with_its_parameters_presets_and_notes() {
     for entry in REGISTRY {
-        let told = coapace(&["list", "mechanisms", entry.name]).success();
-        assert!(told.starts_with(&format!("{}: {}\n", entry.name, entry.summary)), "{told}");
+        let printed = coapace(&["list", "mechanisms", entry.name]).success();
+        assert!(printed.starts_with(&format!("{}: {}\n", entry.name, entry.summary)), "{printed}");
         for part in [
             entry.source,
             entry.notes.status,
@@ -91,10 +91,10 @@ fn one_mechanism_is_told_with_its_parameters_presets_and_notes() {
             entry.notes.avoid_when,
             entry.notes.hazards,
         ] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(printed.contains(part), "{part}: {printed}");
         }
         for parameter in entry.mechanism.parameters() {
-            assert!(told.contains(&format!("  {} ", parameter.name)), "{}: {told}", parameter.name);
+            assert!(printed.contains(&format!("  {} ", parameter.name)), "{}: {printed}", parameter.name);
         }
     }
     let set = coapace(&["list", "mechanisms", "default:ack_timeout=1min"]).success();
@@ -107,13 +107,13 @@ fn one_mechanism_is_told_with_its_parameters_presets_and_notes() {
 }
 
 #[test]
-fn one_scenario_and_one_paper_are_told_alone() {
-    let told = coapace(&["list", "scenarios", "nb-iot"]).success();
+fn one_scenario_or_one_paper_can_be_listed_alone() {
+    let printed = coapace(&["list", "scenarios", "nb-iot"]).success();
     for part in ["Raitahila 2019", "\n--set errors=none  (or low, medium, high)\n", "\nclients.count = 10\n"]
     {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     assert!(coapace(&["list", "scenarios", "nb-ito"]).failure(2).contains("did you mean `nb-iot`?"));
     assert_eq!(coapace(&["list", "papers", "meng2017"]).success().lines().count(), 2);
-    assert!(coapace(&["list", "papers", "meng"]).failure(2).contains("there is no paper `meng`"));
+    assert!(coapace(&["list", "papers", "meng"]).failure(2).contains("`meng` is not the name of a paper"));
 }

@@ -19,7 +19,7 @@ const FAST: [&str; 12] = [
 ];
 
 #[test]
-fn live_rows_stand_beside_simulated_ones_and_say_so() {
+fn live_runs_have_rows_beside_the_simulated_ones_and_are_marked_as_live() {
     let run = ["run", "nb-iot", "--live", "-m", "cocoa", "-m", "default", "--format", "csv"];
     let out = coapace(&[&run[..], &FAST].concat()).success();
     let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
@@ -38,7 +38,7 @@ fn live_rows_stand_beside_simulated_ones_and_say_so() {
 }
 
 #[test]
-fn the_server_of_another_process_answers_in_place_of_ours() {
+fn a_live_run_can_use_a_server_in_another_process() {
     let peer = format!("{} serve -q --bind {{address}}:{{port}} --demo", env!("CARGO_BIN_EXE_coapace"));
     let run = [
         "run",
@@ -52,8 +52,8 @@ fn the_server_of_another_process_answers_in_place_of_ours() {
         &peer,
     ];
     let outcome = coapace(&[&run[..], &FAST].concat());
-    let told = outcome.stderr.clone();
-    assert!(told.contains("live: 1 runs, 4 at a time, about") && told.contains("timers"), "{told}");
+    let report = outcome.stderr.clone();
+    assert!(report.contains("live: 1 runs, 4 at a time, about") && report.contains("timers"), "{report}");
     let out = outcome.success();
     assert!(
         out.contains("default live with coapace") && out.contains("live with coapace/simulated"),
@@ -62,7 +62,7 @@ fn the_server_of_another_process_answers_in_place_of_ours() {
 }
 
 #[test]
-fn processes_ask_in_place_of_our_clients() {
+fn a_live_run_can_use_client_programs_in_place_of_our_clients() {
     let asks = format!("{} get -q {{uri}}", env!("CARGO_BIN_EXE_coapace"));
     let run = ["run", "nb-iot", "--live", "-m", "default", "--format", "csv", "--peer-client", &asks];
     let outcome = coapace(&[&run[..], &FAST].concat());
@@ -78,28 +78,28 @@ fn processes_ask_in_place_of_our_clients() {
 }
 
 #[test]
-fn clients_that_cannot_be_used_are_told_in_a_line() {
+fn an_unusable_client_command_is_reported_in_one_line() {
     let with = |client: &str, more: &[&str]| {
         coapace(&[&["run", "nb-iot", "--live", "-q", "--peer-client", client][..], &FAST, more].concat())
     };
     assert!(with("client", &[]).failure(2).contains("{uri}"));
     assert!(with("ask {uri}", &["-m", "default+cocoa"]).failure(2).contains("one mechanism at a time"));
-    assert!(with("ask {uri}", &["--set", "workload=random"]).failure(2).contains("workload continuous"));
+    assert!(with("ask {uri}", &["--set", "workload=random"]).failure(2).contains("workload.kind=continuous"));
     let ended = with("false {uri}", &["-m", "default"]);
     assert!(ended.failure(1).contains("`false {uri}` ends without a request"), "{ended:?}");
     assert!(with("ask {uri}", &["--peer", "serve {port}"]).failure(2).contains("--peer"));
 }
 
 #[test]
-fn a_peer_that_cannot_be_used_is_told_in_a_line() {
+fn an_unusable_server_command_is_reported_in_one_line() {
     let with =
         |peer: &str| coapace(&[&["run", "nb-iot", "--live", "-q", "--peer", peer][..], &FAST].concat());
     assert!(with("server").failure(2).contains("{port}"));
     let ended = with("false {port}");
     assert!(ended.failure(1).contains("`false {port}` ended at once"), "{ended:?}");
     let run = ["run", "nb-iot", "--live", "--peer", "false {port}", "-m", "default"];
-    let told = coapace(&[&run[..], &FAST].concat()).stderr;
-    assert_eq!(told.matches("ended at once").count(), 1, "{told}");
+    let report = coapace(&[&run[..], &FAST].concat()).stderr;
+    assert_eq!(report.matches("ended at once").count(), 1, "{report}");
     let mesh = coapace(&["run", "mesh-grid", "--live"]);
     assert!(mesh.failure(2).contains("because it has a mesh"), "{mesh:?}");
     assert!(coapace(&["run", "nb-iot", "--live-jobs", "2"]).failure(2).contains("--live"));

@@ -6,37 +6,33 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::{Scratch, Serving, coapace, command};
-use serde_json::Value;
-
-fn json(line: &str) -> Value {
-    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
-}
+use crate::device::json;
 
 #[test]
-fn a_request_is_one_line_with_peer_method_path_code_bytes_time_and_transport() {
+fn the_log_has_a_line_for_each_request_with_peer_method_path_code_size_time_and_transport() {
     let mut server = Serving::new(&["--demo", "--tcp", "127.0.0.1:0", "-v", "--log", "json"]);
     for uri in [server.uri.clone(), server.others[0].clone()] {
         coapace(&["put", &format!("{uri}/echo?secret=1"), "-e", "a payload"]).success();
         let line = server.says(&["coapace_net::access"]);
-        let told = json(&line);
-        assert_eq!((&told["level"], &told["message"]), (&"INFO".into(), &"request".into()), "{line}");
-        assert_eq!((&told["method"], &told["path"]), (&"PUT".into(), &"/echo".into()), "{line}");
-        assert_eq!((&told["code"], &told["transport"]), (&"2.04".into(), &uri.split(':').next().into()));
-        assert!(told["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{line}");
-        assert!(told["bytes"].as_u64().is_some_and(|bytes| bytes >= 9), "{line}");
-        assert!(told["duration_ms"].as_f64().is_some_and(|ms| (0.0..60_000.0).contains(&ms)), "{line}");
+        let event = json(&line);
+        assert_eq!((&event["level"], &event["message"]), (&"INFO".into(), &"request".into()), "{line}");
+        assert_eq!((&event["method"], &event["path"]), (&"PUT".into(), &"/echo".into()), "{line}");
+        assert_eq!((&event["code"], &event["transport"]), (&"2.04".into(), &uri.split(':').next().into()));
+        assert!(event["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{line}");
+        assert!(event["bytes"].as_u64().is_some_and(|bytes| bytes >= 9), "{line}");
+        assert!(event["duration_ms"].as_f64().is_some_and(|ms| (0.0..60_000.0).contains(&ms)), "{line}");
         assert!(!line.contains("payload") && !line.contains("secret"), "{line}");
     }
     // A delayed response is logged when it is sent. A refused request is logged too.
     coapace(&["get", &server.at("/delayed?s=1")]).success();
-    let told = json(&server.says(&["/delayed"]));
-    assert!(told["duration_ms"].as_f64().is_some_and(|ms| ms >= 1_000.0), "{told}");
+    let event = json(&server.says(&["/delayed"]));
+    assert!(event["duration_ms"].as_f64().is_some_and(|ms| ms >= 1_000.0), "{event}");
     coapace(&["get", &server.at("/nowhere")]);
     assert_eq!(json(&server.says(&["/nowhere"]))["code"], "4.04");
 }
 
 #[test]
-fn each_block_of_a_body_is_a_request_as_in_the_metrics() {
+fn the_log_and_the_metrics_count_each_block_of_a_body_as_a_request() {
     let server = Serving::new(&["--demo", "-v"]);
     coapace(&["get", &server.at("/large?bytes=5000")]).success();
     let (_, said) = server.interrupt();
@@ -44,7 +40,7 @@ fn each_block_of_a_body_is_a_request_as_in_the_metrics() {
 }
 
 #[test]
-fn text_from_peers_is_escaped() {
+fn text_from_peers_is_escaped_in_the_log() {
     let mut server = Serving::new(&["--demo", "-v", "-u", "known", "-k", "secret"]);
     coapace(&["get", &server.at("/%1b%5b31m%0aFORGED%20line")]);
     let line = server.says(&["coapace_net::access"]);
@@ -55,7 +51,7 @@ fn text_from_peers_is_escaped() {
 }
 
 #[test]
-fn a_failed_handshake_says_why_and_many_are_one_line_a_second() {
+fn a_failed_handshake_is_logged_with_its_reason_at_most_once_a_second() {
     let mut server = Serving::new(&["--demo", "-u", "lamp-7", "-k", "a long secret"]);
     let uri = format!("{}/clock", server.others[0]);
     coapace(&["get", &uri, "-u", "lamp-7", "-k", "another"]);
@@ -77,7 +73,7 @@ fn a_failed_handshake_says_why_and_many_are_one_line_a_second() {
 }
 
 #[test]
-fn the_start_names_what_is_served_and_each_limit_and_the_end_what_was_done() {
+fn the_log_begins_with_resources_and_limits_and_ends_with_counters() {
     let mut server = Serving::new(&["--resource", "/a=1", "--resource", "/b=2", "--cc", "fasor"]);
     let line = server.says(&["serving"]);
     for part in [&format!("uris=\"{}\"", server.uri), "resources=2", "cc=\"fasor\"", "threads=1", "version="]
@@ -95,7 +91,7 @@ fn the_start_names_what_is_served_and_each_limit_and_the_end_what_was_done() {
 }
 
 #[test]
-fn a_limit_that_is_reached_is_told_with_a_count() {
+fn the_log_reports_a_reached_limit_with_a_count() {
     let mut server = Serving::new(&["--demo"]);
     // This is longer than any message that the server accepts.
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -103,7 +99,7 @@ fn a_limit_that_is_reached_is_told_with_a_count() {
         socket.send_to(&[0x40; 3_000], server.uri.trim_start_matches("coap://")).expect("sent");
     }
     let line = server.says(&["limit reached"]);
-    assert!(line.contains(" WARN ") && line.contains("what=\"datagrams longer than is taken\""), "{line}");
+    assert!(line.contains(" WARN ") && line.contains("what=\"datagrams longer than accepted\""), "{line}");
     let (_, said) = server.interrupt();
     let counts = [&line].into_iter().map(String::as_str).chain(said.lines());
     let count = |line: &str| -> Option<u64> {
@@ -114,7 +110,7 @@ fn a_limit_that_is_reached_is_told_with_a_count() {
 }
 
 #[test]
-fn the_journal_gets_priorities_and_neither_times_nor_colours() {
+fn lines_for_the_systemd_journal_have_priorities_but_no_times_or_colours() {
     let scratch = Scratch::new();
     let path = scratch.file("journal");
     let file = File::create(&path).expect("a file");

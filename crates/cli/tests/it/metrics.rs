@@ -23,7 +23,7 @@ fn connect(address: &str) -> TcpStream {
 }
 
 /// Sends these bytes. Returns the head of the answer and the body.
-fn ask(address: &str, bytes: &[u8]) -> (String, String) {
+pub(crate) fn ask(address: &str, bytes: &[u8]) -> (String, String) {
     let mut stream = connect(address);
     stream.write_all(bytes).expect("taken");
     let mut answer = String::new();
@@ -46,7 +46,7 @@ pub(crate) fn value(text: &str, sample: &str) -> f64 {
 }
 
 #[test]
-fn what_was_asked_and_learnt_is_told_and_goes_on_counting() {
+fn metrics_of_requests_and_rto_estimates_are_exported_and_keep_counting() {
     let (server, address) = serving(&["--demo", "--cc", "cocoa"]);
     let gets = "coap_requests_total{method=\"GET\",code=\"2.05\"}";
     coapace(&["get", &server.at("/clock"), "--repeat", "5"]).success();
@@ -66,7 +66,7 @@ fn what_was_asked_and_learnt_is_told_and_goes_on_counting() {
 }
 
 #[test]
-fn every_metric_is_in_the_documentation() {
+fn every_exported_metric_is_documented() {
     let (_server, address) = serving(&["--demo"]);
     let page = include_str!("../../../../docs/metrics.md");
     for line in scrape(&address).lines().filter(|line| line.starts_with("# TYPE ")) {
@@ -77,7 +77,7 @@ fn every_metric_is_in_the_documentation() {
 }
 
 #[test]
-fn the_build_the_process_and_its_health_are_told() {
+fn metrics_include_the_build_the_process_and_its_health() {
     let (server, address) = serving(&["--demo"]);
     let text = scrape(&address);
     let build = text.lines().find(|line| line.starts_with("coap_build_info{")).expect("a build");
@@ -116,7 +116,7 @@ fn the_build_the_process_and_its_health_are_told() {
 }
 
 #[test]
-fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
+fn the_metrics_show_retransmissions_to_a_lost_observer_until_it_is_given_up() {
     let (server, address) = serving(&["--demo", "--cc", "default:ack_timeout=50ms"]);
     let uri = server.at("/clock");
     // This observer never answers. Its socket stays open, so no port unreachable message reports it.
@@ -141,7 +141,7 @@ fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
 }
 
 #[test]
-fn a_request_for_another_page_is_answered_in_words_and_changes_nothing() {
+fn the_metrics_endpoint_answers_unknown_paths_with_an_explanation() {
     let (server, address) = serving(&[]);
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     for (bytes, status) in [
@@ -161,7 +161,7 @@ fn a_request_for_another_page_is_answered_in_words_and_changes_nothing() {
 }
 
 #[test]
-fn connections_that_say_nothing_hold_up_no_request_and_leave_after_a_while() {
+fn silent_connections_to_the_metrics_endpoint_delay_nobody_and_are_closed() {
     let (server, address) = serving(&[]);
     let mut idle: Vec<_> = (0..50).map(|_| connect(&address)).collect();
     for stream in &mut idle[..25] {
@@ -181,7 +181,7 @@ fn connections_that_say_nothing_hold_up_no_request_and_leave_after_a_while() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_is_told_in_one_line() {
+fn an_unusable_address_for_metrics_is_reported_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound").to_string();
     let refused = |code, metrics: &str| {
@@ -189,6 +189,9 @@ fn an_address_that_cannot_be_had_is_told_in_one_line() {
         assert_eq!(outcome.stdout, "");
         outcome.failure(code).to_owned()
     };
-    assert_eq!(refused(1, &address), format!("{address} is in use; name another port with --metrics"));
-    assert!(refused(2, "9683").starts_with("--metrics takes ADDRESS:PORT, as 127.0.0.1:9683"));
+    assert_eq!(
+        refused(1, &address),
+        format!("{address} is in use; name another port with --metrics, 0 for any that is free")
+    );
+    assert!(refused(2, "9683").starts_with("--metrics takes ADDRESS:PORT, such as 127.0.0.1:9683"));
 }

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{self, Serving, command, interrupt};
+use crate::metrics::scrape;
 
 /// Starts `coapace observe` and reads its first line.
 fn observing(uri: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
@@ -32,17 +33,8 @@ fn value(text: &str, sample: &str) -> u64 {
     line.unwrap_or_else(|| panic!("{sample} in {text}")).parse().expect("a number")
 }
 
-fn scrape(address: &str) -> String {
-    use std::io::Write;
-    let mut stream = std::net::TcpStream::connect(address).expect("somebody listens");
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("taken");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("text");
-    text
-}
-
 #[test]
-fn both_signals_deregister_over_every_transport() {
+fn sigint_and_sigterm_deregister_an_observation_on_every_transport() {
     let keys = ["-u", "lamp-7", "-k", "secret"];
     let arguments = ["--demo", "--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
     let mut server = Serving::new(&[&arguments[..], &keys].concat());
@@ -63,7 +55,7 @@ fn both_signals_deregister_over_every_transport() {
 }
 
 #[test]
-fn an_observation_goes_on_when_the_server_has_restarted_and_says_once_that_it_waits() {
+fn an_observation_continues_after_a_restart_of_the_server_and_reports_the_wait_once() {
     let server = Serving::new(&["--demo"]);
     let address = server.uri.strip_prefix("coap://").expect("its scheme").to_owned();
     let (mut child, mut lines) = observing(&format!("{}/clock", server.uri), &[]);
@@ -82,7 +74,7 @@ fn an_observation_goes_on_when_the_server_has_restarted_and_says_once_that_it_wa
 }
 
 #[test]
-fn a_server_that_stops_ends_observations_with_5_03_if_they_shall_end_once() {
+fn a_stopping_server_ends_observations_with_5_03_for_clients_that_do_not_register_again() {
     let server = Serving::new(&["--demo", "--tcp", "127.0.0.1:0"]);
     let observers =
         [&server.uri, &server.others[0]].map(|uri| observing(&format!("{uri}/clock"), &["--once"]));
@@ -98,7 +90,7 @@ fn a_server_that_stops_ends_observations_with_5_03_if_they_shall_end_once() {
 }
 
 #[test]
-fn a_notification_that_does_not_come_is_noticed_and_registered_for_again() {
+fn a_client_registers_again_when_notifications_stop() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     socket.set_read_timeout(Some(Duration::from_mins(1))).expect("a time");
     let uri = format!("coap://{}/x", socket.local_addr().expect("bound"));
@@ -118,7 +110,7 @@ fn a_notification_that_does_not_come_is_noticed_and_registered_for_again() {
         };
         let first = answer(1);
         let begun = Instant::now();
-        assert_eq!(first, answer(2), "the token is that of the first (RFC 7641 §3.3.1)");
+        assert_eq!(first, answer(2), "the token is the first one (RFC 7641 §3.3.1)");
         begun.elapsed()
     });
     let (mut child, mut lines) = observing(&uri, &["--count", "2"]);

@@ -15,7 +15,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_registered_mechanism_is_measured_by_the_best_published_one_that_dithers() {
+fn rank_compares_every_mechanism_with_the_best_published_one_with_random_timeouts() {
     let out = coapace(&with(&["--format", "csv"])).success();
     let own = |name| column(&out, name).into_iter().map(str::to_owned).collect::<Vec<String>>();
     let (mechanisms, best) = (own("mechanism"), own("best"));
@@ -31,7 +31,7 @@ fn every_registered_mechanism_is_measured_by_the_best_published_one_that_dithers
 }
 
 #[test]
-fn the_result_does_not_depend_on_the_number_of_threads() {
+fn a_ranking_does_not_depend_on_the_number_of_threads() {
     for form in [&["--format", "csv"][..], &["--format", "json"], &[]] {
         let on = |jobs| {
             let named = ["-m", "default", "-m", "cocoa", "-m", "linux-rto", "--jobs", jobs];
@@ -42,7 +42,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_file_of_a_scenario_is_answered_with_what_to_use_and_what_it_costs() {
+fn rank_on_a_scenario_file_recommends_a_mechanism_and_names_its_costs() {
     let scratch = Scratch::new();
     let file = scratch.file("my.toml");
     let builtin = include_str!("../../../../scenarios/nb-iot.toml");
@@ -62,7 +62,7 @@ fn a_file_of_a_scenario_is_answered_with_what_to_use_and_what_it_costs() {
 }
 
 #[test]
-fn a_suite_is_a_file_whose_scenarios_lie_beside_it() {
+fn a_suite_file_names_scenarios_relative_to_itself() {
     let scratch = Scratch::new();
     let (suite, scenario) = (scratch.file("suite.toml"), scratch.file("mine.toml"));
     fs::write(&scenario, include_str!("../../../../scenarios/nb-iot.toml")).expect("a file");
@@ -72,12 +72,12 @@ fn a_suite_is_a_file_whose_scenarios_lie_beside_it() {
     assert!(out.contains("over 2 cells") && out.contains("  3 clients"), "{out}");
     fs::write(&suite, text.replace("mine.toml", "none.toml")).expect("a file");
     let outcome = coapace(&["rank", &suite, "-q"]);
-    let told = outcome.failure(1);
-    assert!(told.contains("entry 1: ") && told.contains("none.toml"), "{told}");
+    let error = outcome.failure(1);
+    assert!(error.contains("entry 1: ") && error.contains("none.toml"), "{error}");
 }
 
 #[test]
-fn the_report_has_a_map_whose_squares_lead_to_the_cells() {
+fn the_report_of_a_ranking_has_a_heat_map_with_links_to_its_cells() {
     let scratch = Scratch::new();
     let file = scratch.file("rank.html");
     coapace(&with(&["-m", "default", "-m", "cocoa", "--report", &file])).success();
@@ -88,16 +88,16 @@ fn the_report_has_a_map_whose_squares_lead_to_the_cells() {
 }
 
 #[test]
-fn a_suite_that_cannot_be_ranked_is_refused() {
-    for (words, told) in [
+fn an_invalid_suite_is_refused() {
+    for (words, expected) in [
         (&["rank", "publishd"][..], "a suite is published, bottleneck, mesh, lossy"),
-        (&["rank", "nb-iot", "-m", "linux-rto"], "none of these is one: name another"),
+        (&["rank", "nb-iot", "-m", "linux-rto"], "none is among these: name another"),
         (&["rank", "nb-iot", "-m", "cocoa", "-m", "cocoa"], "\"cocoa\" is named twice"),
-        (&["rank", "mesh-grid", "-m", "cocoa", "-m", "tcp"], "neither flows nor meshes"),
+        (&["rank", "mesh-grid", "-m", "cocoa", "-m", "tcp"], "can run neither flows nor meshes"),
         (&["rank", "nb-iot", "--set", "clients=1,,2"], "a value is missing beside a comma"),
     ] {
         let outcome = coapace(words);
         let error = outcome.failure(2);
-        assert!(error.contains(told), "{words:?}: {error}");
+        assert!(error.contains(expected), "{words:?}: {error}");
     }
 }

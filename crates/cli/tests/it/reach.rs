@@ -1,4 +1,4 @@
-//! Where requests go: servers that are not there yet, groups, and addresses with zones.
+//! The destinations of requests: servers that are not there yet, groups, and addresses with zones.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -19,13 +19,13 @@ fn started(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStderr>) 
 }
 
 #[test]
-fn a_server_that_starts_late_is_waited_for_and_that_is_said_once() {
+fn a_client_waits_for_a_server_that_starts_late_and_says_so_once() {
     let address = vacant();
     let uri = format!("coap://{address}/a");
     let (child, mut stderr) = started(&["get", &uri, "--ack-timeout", "1s"]);
     let mut said = String::new();
     stderr.read_line(&mut said).unwrap();
-    assert!(said.contains("nobody listens there yet, asking on") && said.contains(&address), "{said}");
+    assert!(said.contains("nobody listens there yet; still trying") && said.contains(&address), "{said}");
     let _server = Serving::at_port(&address, &["--resource", "/a=1"]);
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"1"[..]));
@@ -35,7 +35,7 @@ fn a_server_that_starts_late_is_waited_for_and_that_is_said_once() {
 }
 
 #[test]
-fn a_request_that_nobody_hears_ends_with_the_reason() {
+fn a_request_to_a_closed_port_ends_with_the_reason() {
     let uri = format!("coap://{}/a", vacant());
     let patient = ["get", &uri, "--ack-timeout", "20ms", "--max-retransmit", "2"];
     let outcome = coapace(&[&patient[..], &["-q"]].concat());
@@ -48,7 +48,7 @@ fn a_request_that_nobody_hears_ends_with_the_reason() {
 }
 
 #[test]
-fn a_link_local_address_has_a_zone_by_name_or_the_interfaces_are_listed() {
+fn a_link_local_address_without_a_zone_is_refused_with_a_list_of_interfaces() {
     for arguments in [
         &["get", "coap://[fe80::1]/"][..],
         &["observe", "coap://[fe80::1]/"],
@@ -80,7 +80,7 @@ fn a_link_local_address_has_a_zone_by_name_or_the_interfaces_are_listed() {
 }
 
 #[test]
-fn a_group_is_asked_by_get_and_put_and_its_members_are_listed() {
+fn get_and_put_to_a_group_list_the_members_that_answered() {
     let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
     let group = Ipv4Addr::new(224, 0, 1, 187);
     let reached = probe
@@ -109,17 +109,17 @@ fn a_group_is_asked_by_get_and_put_and_its_members_are_listed() {
     let outcome = coapace(&["get", &at("/nowhere"), "-B", "300ms"]);
     assert!(outcome.failure(1).contains("nobody answered; check the network"));
     let outcome = coapace(&["get", &at("/a"), "-o", "/dev/null"]);
-    assert!(outcome.failure(2).contains("-o takes one answer"));
+    assert!(outcome.failure(2).contains("-o saves one answer"));
 }
 
 #[test]
-fn a_group_is_neither_pinged_nor_observed_nor_asked_over_connections() {
+fn ping_observe_and_tcp_are_refused_for_a_group() {
     for arguments in [
         &["ping", "coap://224.0.1.187"][..],
         &["observe", "coap://[ff02::fd]/x"],
         &["load", "coap://224.0.1.187/x"],
     ] {
-        assert!(coapace(arguments).failure(2).contains("a group takes non-confirmable requests"));
+        assert!(coapace(arguments).failure(2).contains("a group accepts only non-confirmable requests"));
     }
     for uri in ["coap+tcp://224.0.1.187/x", "coaps://224.0.1.187/x"] {
         let outcome = coapace(&["get", uri, "-u", "a", "-k", "b"]);

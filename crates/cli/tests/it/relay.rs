@@ -6,7 +6,7 @@ use crate::common::{Scratch, Serving, coapace};
 use crate::metrics::scrape;
 
 #[test]
-fn requests_pass_through_the_relay() {
+fn requests_pass_through_coapace_relay() {
     let server = Serving::new(&["--demo"]);
     let scratch = Scratch::new();
     let pcap = scratch.file("relay.pcapng");
@@ -25,7 +25,7 @@ fn requests_pass_through_the_relay() {
 }
 
 #[test]
-fn keys_pass_through_the_relay_unseen() {
+fn a_relay_without_keys_forwards_dtls_unread() {
     let keys = ["-u", "lamp-7", "-k", "a long secret"];
     let server = Serving::new(&[&keys[..], &["--resource", "/a=1"]].concat());
     let relay = Serving::relay(&server.others[0], &["--cc", "cocoa"]);
@@ -36,7 +36,7 @@ fn keys_pass_through_the_relay_unseen() {
 }
 
 #[test]
-fn a_relay_with_keys_ends_the_dtls_of_clients_and_begins_its_own_with_the_server() {
+fn a_relay_with_keys_terminates_dtls_and_opens_its_own_session_to_the_server() {
     let keys = ["-u", "lamp-7", "-k", "a long secret"];
     let to_server = ["--server-identity", "relay-1", "--server-key", "another secret"];
     let plain = Serving::new(&["--demo"]);
@@ -60,7 +60,7 @@ fn a_relay_with_keys_ends_the_dtls_of_clients_and_begins_its_own_with_the_server
 }
 
 #[test]
-fn a_relay_with_keys_answers_nobody_without_one_and_says_so_if_the_server_refuses_its_own() {
+fn a_relay_with_keys_refuses_clients_without_a_key_and_reports_a_refusal_by_the_server() {
     let server = Serving::new(&["--resource", "/a=1", "-u", "relay-1", "-k", "another secret"]);
     let keys = ["-u", "lamp-7", "-k", "a long secret"];
     let to_server = ["--server-identity", "relay-1", "--server-key", "a wrong one"];
@@ -79,7 +79,7 @@ fn a_relay_with_keys_answers_nobody_without_one_and_says_so_if_the_server_refuse
 }
 
 #[test]
-fn a_relay_has_the_metrics_of_its_exchanges_with_the_server() {
+fn a_relay_exports_metrics_of_its_exchanges_with_the_server() {
     let server = Serving::new(&["--resource", "/a=1"]);
     let mut relay = Serving::relay(&server.uri, &["--sluice", "--metrics", "127.0.0.1:0"]);
     let uri = relay.line();
@@ -93,13 +93,13 @@ fn a_relay_has_the_metrics_of_its_exchanges_with_the_server() {
         assert!(documented.iter().any(|text| page.contains(text)), "{name} is not in docs/metrics.md");
     }
     for line in ["coap_exchanges_started_total 1", "coap_relay_requests_total 1", "coap_relay_sources 1"] {
-        assert!(text.lines().any(|told| told == line), "{line} is not in {text}");
+        assert!(text.lines().any(|other| other == line), "{line} is not in {text}");
     }
 }
 
 #[test]
-fn a_relay_that_cannot_begin_says_why() {
-    for (arguments, code, told) in [
+fn a_relay_that_cannot_start_says_why() {
+    for (arguments, code, expected) in [
         (&["--to", "127.0.0.1:1"][..], 2, "--listen"),
         (&["--listen", "127.0.0.1:0", "--to", "127.0.0.1:1"], 2, "--cc"),
         (&["--listen", "127.0.0.1:0", "--to", "nowhere", "--cc", "fasor"], 2, "--to takes ADDRESS:PORT"),
@@ -113,6 +113,6 @@ fn a_relay_that_cannot_begin_says_why() {
     ] {
         let outcome = coapace(&[&["relay"], arguments].concat());
         let line = outcome.failure(code);
-        assert!(line.contains(told), "{line}");
+        assert!(line.contains(expected), "{line}");
     }
 }

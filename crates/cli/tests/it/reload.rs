@@ -12,7 +12,7 @@ fn get(server: &Serving, identity: &str, key: &str) -> Option<i32> {
 }
 
 #[test]
-fn keys_come_from_a_file_as_libcoap_has_it() {
+fn keys_are_read_from_a_file_in_the_format_of_libcoap() {
     let scratch = Scratch::new();
     let file = scratch.file("keys");
     fs::write(&file, "# hint,identity,key\nCoAP,lamp-7,a,b c\r\n\n,lamp-8,0xcafe42\n").expect("a file");
@@ -23,7 +23,7 @@ fn keys_come_from_a_file_as_libcoap_has_it() {
 }
 
 #[test]
-fn a_bad_line_is_named_by_its_number_and_its_key_is_not_told() {
+fn a_bad_line_in_a_key_file_is_reported_by_number_without_its_key() {
     let scratch = Scratch::new();
     let file = scratch.file("keys");
     let refused = |text: &str| {
@@ -37,9 +37,9 @@ fn a_bad_line_is_named_by_its_number_and_its_key_is_not_told() {
     assert_eq!(refused("#\n,a,secret\na secret\n"), format!("FILE, line 3: {expected}"));
     assert_eq!(refused("a,secret\n"), format!("FILE, line 1: {expected}"));
     assert_eq!(refused(",,secret\n"), "FILE, line 1: the identity is empty");
-    assert_eq!(refused(",a,\n"), "FILE, line 1: a key is not empty");
+    assert_eq!(refused(",a,\n"), "FILE, line 1: a key must not be empty");
     assert_eq!(refused(",a,secret\n,a,secret2\n"), "FILE, line 2: this identity has a key already");
-    assert_eq!(refused("# none\n"), "FILE: there is no key in it");
+    assert_eq!(refused("# none\n"), "FILE has no key in it");
     let missing = coapace(&["serve", "--bind", "127.0.0.1:0", "--keys", &scratch.file("none")]);
     assert!(missing.failure(1).starts_with("cannot read the keys in "), "{missing:?}");
 }
@@ -59,7 +59,7 @@ fn observer(server: &Serving) -> (Child, BufReader<std::process::ChildStdout>) {
 }
 
 #[test]
-fn sighup_reads_the_keys_again_and_sessions_go_on() {
+fn sighup_reloads_the_keys_and_keeps_sessions_open() {
     let scratch = Scratch::new();
     let file = scratch.file("keys");
     fs::write(&file, ",lamp-7,first\n").expect("a file");

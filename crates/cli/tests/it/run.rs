@@ -6,7 +6,7 @@ use crate::common::{Scratch, coapace, column, csv};
 
 /// The first columns, whose order is fixed. Others may be added after them.
 const FIRST_COLUMNS: &str = "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
-                             retransmissions_per_client,unnecessary_per_client,drops";
+                             retransmissions_per_client,spurious_per_client,drops";
 
 /// A short run.
 const SHORT: [&str; 7] = ["run", "nb-iot", "--set", "clients=3", "--seeds", "2", "--quiet"];
@@ -29,12 +29,12 @@ const CONGESTED: [&str; 14] = [
     "3",
 ];
 
-fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [base, more].concat()
 }
 
 #[test]
-fn the_first_columns_are_those_of_the_published_tables() {
+fn the_first_columns_of_results_are_those_of_published_tables() {
     let out = coapace(&with(&SHORT, &["--mechanism", "default", "--format", "csv"])).success();
     assert!(out.starts_with(&format!("{FIRST_COLUMNS},")), "{out}");
     let (_, rows) = csv(&out);
@@ -49,7 +49,7 @@ fn the_first_columns_are_those_of_the_published_tables() {
 }
 
 #[test]
-fn a_key_with_several_values_is_a_column_though_it_is_no_knob() {
+fn a_key_with_several_values_becomes_a_column_even_if_it_is_not_a_knob() {
     let grid = with(&SHORT, &["-m", "default", "--set", "server.sluice=false,true"]);
     let rows = coapace(&with(&grid, &["--format", "csv"])).success();
     assert_eq!(column(&rows, "knob.server.sluice"), ["false", "true"]);
@@ -64,7 +64,7 @@ fn a_key_with_several_values_is_a_column_though_it_is_no_knob() {
 }
 
 #[test]
-fn the_mechanism_column_repeats_the_command_line() {
+fn the_column_mechanism_has_the_text_of_the_command_line() {
     let named = ["cocoa:preset=libcoap-2019", "default:ack_timeout=2.5s", "tcp"];
     let options = named.iter().flat_map(|name| ["--mechanism", name]).collect::<Vec<_>>();
     let out = coapace(&with(&with(&SHORT, &options), &["--format", "csv"])).success();
@@ -72,7 +72,7 @@ fn the_mechanism_column_repeats_the_command_line() {
 }
 
 #[test]
-fn a_mechanism_with_two_settings_stays_one_field() {
+fn a_mechanism_with_two_parameters_is_one_csv_field() {
     let name = "cocoa:max_rto=20s,k_weak=2";
     let out = coapace(&with(&SHORT, &["--mechanism", name, "--format", "csv"])).success();
     let row = out.lines().nth(1).expect("a row");
@@ -90,7 +90,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn every_seed_is_another_run_and_the_same_seed_the_same() {
+fn different_seeds_make_different_runs_and_equal_seeds_equal_runs() {
     let out = coapace(&with(&CONGESTED, &["--format", "csv", "--each", "--quiet"])).success();
     assert_eq!(column(&out, "seed"), ["1", "2", "3"].repeat(3));
     let mut hashes = column(&out, "trace_hash");
@@ -105,7 +105,7 @@ fn every_seed_is_another_run_and_the_same_seed_the_same() {
 }
 
 #[test]
-fn json_lines_are_objects_with_the_names_of_the_columns() {
+fn json_results_are_one_object_a_line_with_the_names_of_the_csv_columns() {
     let rows = coapace(&with(&CONGESTED, &["--format", "csv", "--quiet"])).success();
     let lines = coapace(&with(&CONGESTED, &["--format", "json", "--quiet"])).success();
     assert_eq!(lines.lines().count(), 3);
@@ -123,7 +123,7 @@ fn json_lines_are_objects_with_the_names_of_the_columns() {
 }
 
 #[test]
-fn each_run_is_one_json_line_with_the_completion_time_of_every_client() {
+fn with_each_a_run_is_one_json_line_with_the_completion_time_of_every_client() {
     let lines = coapace(&with(&SHORT, &["--mechanism", "default", "--format", "json", "--each"])).success();
     assert_eq!(lines.lines().count(), 2);
     for line in lines.lines() {
@@ -133,7 +133,7 @@ fn each_run_is_one_json_line_with_the_completion_time_of_every_client() {
 }
 
 #[test]
-fn the_table_names_the_conditions_once_and_every_mechanism() {
+fn the_table_of_results_names_the_conditions_once_and_every_mechanism() {
     let out = coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "linux-rto"])).success();
     assert!(out.starts_with("nb-iot · continuous workload · 3 clients · "), "{out}");
     assert_eq!(out.matches("3 clients").count(), 1);
@@ -143,7 +143,7 @@ fn the_table_names_the_conditions_once_and_every_mechanism() {
 }
 
 #[test]
-fn a_capture_is_pcapng_with_a_packet_for_each_event_that_the_trace_tells_of() {
+fn a_capture_is_pcapng_with_a_packet_for_each_event_of_the_trace() {
     let scratch = Scratch::new();
     let (pcap, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
     coapace(&with(&CONGESTED, &["--quiet", "--pcap", &pcap, "--trace", &trace])).success();
@@ -151,9 +151,21 @@ fn a_capture_is_pcapng_with_a_packet_for_each_event_that_the_trace_tells_of() {
     let trace = fs::read_to_string(trace).expect("the trace");
     let events = column(&trace, "event");
     let of = |name| events.iter().filter(|event| **event == name).count();
-    let told = of("sent") + of("delivered") + of("dropped") + of("lost");
+    let written = of("sent") + of("delivered") + of("dropped") + of("lost");
     assert!(of("dropped") > 0);
-    assert_eq!(packets(&fs::read(pcap).expect("the capture")), told);
+    assert_eq!(packets(&fs::read(pcap).expect("the capture")), written);
+}
+
+#[test]
+fn the_server_of_a_transfer_has_the_port_of_coap_in_a_capture() {
+    let scratch = Scratch::new();
+    let pcap = scratch.file("run.pcapng");
+    coapace(&["run", "fota-lte-m", "--set", "bytes=4096", "--seeds", "1", "--quiet", "--pcap", &pcap])
+        .success();
+    let capture = fs::read(pcap).expect("the capture");
+    // Ports of a request: the client is node 2, after a server of requests and one of transfers.
+    let ports = [40_002_u16.to_be_bytes(), 5_683_u16.to_be_bytes()].concat();
+    assert!(capture.windows(4).any(|bytes| bytes == ports));
 }
 
 /// Returns the number of Enhanced Packet Blocks in a little-endian pcapng file, and checks that its blocks have no
@@ -176,7 +188,7 @@ fn packets(mut file: &[u8]) -> usize {
 }
 
 #[test]
-fn a_trace_tells_in_order_what_became_of_every_packet() {
+fn a_trace_has_all_events_of_every_packet_in_order_of_time() {
     let scratch = Scratch::new();
     let file = scratch.file("run.csv");
     coapace(&with(&CONGESTED, &["--quiet", "--trace", &file])).success();
@@ -203,7 +215,7 @@ fn a_trace_tells_in_order_what_became_of_every_packet() {
 }
 
 #[test]
-fn the_trace_of_a_mesh_has_what_rpl_and_the_timers_do() {
+fn the_trace_of_a_mesh_has_events_of_rpl_and_of_timers() {
     let scratch = Scratch::new();
     let trace = scratch.file("mesh.csv");
     let run = ["run", "mesh-grid", "--set", "routing=rpl", "--set", "duration=120 s", "-m", "cocoa"];
@@ -231,7 +243,7 @@ fn the_film_of_a_mesh_is_a_gif() {
 }
 
 #[test]
-fn a_film_needs_a_mesh() {
+fn a_film_is_refused_for_a_scenario_without_a_mesh() {
     let scratch = Scratch::new();
     let outcome = coapace(&with(&SHORT, &["--film", &scratch.file("film.gif")]));
     let line = outcome.failure(2);
@@ -239,7 +251,7 @@ fn a_film_needs_a_mesh() {
 }
 
 #[test]
-fn what_is_watched_is_not_changed() {
+fn capturing_or_tracing_a_run_does_not_change_its_results() {
     let scratch = Scratch::new();
     let (pcap, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
     let plain = coapace(&with(&CONGESTED, &["--format", "csv", "--quiet"])).success();
@@ -248,7 +260,7 @@ fn what_is_watched_is_not_changed() {
 }
 
 #[test]
-fn a_report_is_one_html_file_that_names_how_it_was_made() {
+fn a_report_is_one_html_file_with_the_command_that_made_it() {
     let scratch = Scratch::new();
     let file = scratch.file("report.html");
     coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor", "--report", &file])).success();
@@ -286,7 +298,7 @@ fn figures_are_written_as_svg_pdf_and_png_named_after_their_charts() {
 }
 
 #[test]
-fn a_scenario_of_ones_own_runs_as_a_built_in_one_does() {
+fn a_copy_of_a_built_in_scenario_in_a_file_gives_equal_results() {
     let scratch = Scratch::new();
     let file = scratch.file("wire.toml");
     let wire = "title = \"A wire\"\nsummary = \"Nothing lost, nothing late.\"\nsource = \"illustrative\"\n\
@@ -326,7 +338,7 @@ fn a_grid_runs_every_combination_and_has_a_column_for_each_knob() {
 }
 
 #[test]
-fn seeds_can_be_a_range_that_continues_another() {
+fn a_range_of_seeds_continues_an_earlier_range() {
     let run =
         ["run", "nb-iot", "--set", "clients=2", "-m", "default", "--quiet", "--format", "csv", "--each"];
     let all = coapace(&with(&run, &["--seeds", "4"])).success();
@@ -339,7 +351,7 @@ fn seeds_can_be_a_range_that_continues_another() {
 }
 
 #[test]
-fn a_time_and_a_share_are_written_alike_everywhere() {
+fn times_and_shares_have_the_same_syntax_in_all_options() {
     let base = ["run", "nb-iot", "--set", "clients=2", "--seeds", "1", "--quiet", "--format", "csv"];
     let hash = |set: &str, mechanism: &str| {
         let out = coapace(&with(&base, &["--set", set, "-m", mechanism])).success();
@@ -356,12 +368,12 @@ fn a_time_and_a_share_are_written_alike_everywhere() {
 }
 
 #[test]
-fn where_nothing_is_answered_the_results_are_printed_and_the_command_fails() {
+fn a_command_prints_its_results_and_fails_if_no_request_was_answered() {
     let late = ["network.up.radio.delay=100 s", "clients.max_retransmit=4", "workload.exchanges=1"];
     let late: Vec<&str> = late.iter().flat_map(|set| ["--set", *set]).collect();
     let run = [&SHORT[..], &late, &["-m", "default"]].concat();
     let outcome = coapace(&run);
-    assert!(outcome.failure(1).starts_with("nothing was answered in any of 2 runs: "), "{outcome:?}");
+    assert!(outcome.failure(1).starts_with("no request was answered in any of 2 runs: "), "{outcome:?}");
     assert!(outcome.stdout.contains("6 of 6 clients gave up: 6 with default (100\u{a0}%). "), "{outcome:?}");
     let rows = coapace(&with(&run, &["--format", "csv"]));
     rows.failure(1);
@@ -369,6 +381,6 @@ fn where_nothing_is_answered_the_results_are_printed_and_the_command_fails() {
     // Another mechanism waits long enough.
     let loud: Vec<&str> = run.iter().copied().filter(|word| *word != "--quiet").collect();
     let both = coapace(&with(&loud, &["-m", "default:ack_timeout=150s"]));
-    assert!(both.stderr.contains("nothing was answered: default with 3 clients\n"), "{both:?}");
+    assert!(both.stderr.contains("no request was answered: default with 3 clients\n"), "{both:?}");
     both.success();
 }

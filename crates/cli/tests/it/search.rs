@@ -13,7 +13,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_search_that_was_killed_goes_on_from_its_journal_and_finds_the_same_on_any_number_of_threads() {
+fn a_killed_search_resumes_from_its_journal_and_finds_the_same_result_on_any_number_of_threads() {
     let scratch = Scratch::new();
     let journal = scratch.file("journal.jsonl");
     let whole = coapace(&with(&["--brackets", "2", "--jobs", "1", "--journal", &journal])).success();
@@ -25,11 +25,11 @@ fn a_search_that_was_killed_goes_on_from_its_journal_and_finds_the_same_on_any_n
     fs::write(&journal, &text[..cut]).unwrap();
     let again = coapace(&with(&["--brackets", "2", "--jobs", "2", "--journal", &journal])).success();
     assert_eq!(again, whole);
-    assert_eq!(fs::read_to_string(&journal).unwrap(), text, "only what was cut off is measured again");
+    assert_eq!(fs::read_to_string(&journal).unwrap(), text, "only the cut end is measured again");
 }
 
 #[test]
-fn a_journal_of_other_networks_and_a_parameter_that_is_not_there_are_refused_in_a_line() {
+fn search_refuses_a_journal_of_other_networks_and_an_unknown_parameter_in_one_line() {
     let scratch = Scratch::new();
     let journal = scratch.file("journal.jsonl");
     coapace(&[

@@ -23,7 +23,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn the_same_resources_are_there_over_every_transport() {
+fn every_transport_serves_the_same_resources() {
     let server = Serving::new(&[&KEYS[..], &["--tcp", "127.0.0.1:0", "--demo"]].concat());
     let [dtls, tcp] = server.others.as_slice() else { panic!("{:?}", server.others) };
     assert!(dtls.starts_with("coaps://127.0.0.1:") && tcp.starts_with("coap+tcp://127.0.0.1:"));
@@ -35,12 +35,12 @@ fn the_same_resources_are_there_over_every_transport() {
     }
     let (code, said) = server.interrupt();
     assert_eq!((code, said.matches(" stopped: ").count()), (Some(0), 3), "{said}");
-    assert!(said.contains("; 4 sessions, 0 handshakes failed"), "{said}");
+    assert!(said.contains("; 4 DTLS sessions established; 0 handshakes failed"), "{said}");
     assert!(said.contains(" connections with 4 requests"), "{said}");
 }
 
 #[test]
-fn every_command_asks_over_dtls() {
+fn every_client_command_works_over_dtls() {
     let server = Serving::new(&KEYS);
     let uri = |path: &str| format!("{}{path}", server.others[0]);
     let ask = |arguments: &[&str]| coapace(&[arguments, &KEYS].concat()).success();
@@ -53,7 +53,7 @@ fn every_command_asks_over_dtls() {
 }
 
 #[test]
-fn a_key_is_text_or_hexadecimal_or_in_a_file() {
+fn a_key_for_dtls_is_text_hexadecimal_or_in_a_file() {
     let scratch = Scratch::new();
     let file = scratch.file("key");
     fs::write(&file, "0x6c6f6e67\n").expect("a file");
@@ -73,13 +73,13 @@ fn a_key_is_text_or_hexadecimal_or_in_a_file() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_are_told() {
+fn unusable_keys_for_dtls_are_reported() {
     let uri = "coaps://127.0.0.1:9/";
     assert!(refused(2, &["get", uri]).contains("give -u IDENTITY and -k KEY"));
     assert!(refused(2, &["get", uri, "-u", "a"]).contains("--key"));
     assert!(refused(2, &["get", uri, "-k", "a"]).contains("--identity"));
     assert!(refused(2, &["get", uri, "-u", "a", "-k", "0xabc"]).contains("pairs of hexadecimal digits"));
-    assert!(refused(2, &["get", uri, "-u", "a", "-k", ""]).contains("a key is not empty"));
+    assert!(refused(2, &["get", uri, "-u", "a", "-k", ""]).contains("a key must not be empty"));
     assert!(refused(1, &["get", uri, "-u", "a", "-k", "@/no-such-file"]).contains("cannot read the key in"));
     let hasty = ["get", uri, "-u", "a", "-k", "b", "--fail-fast"];
     assert!(refused(1, &hasty).contains("nobody listens there"));
@@ -87,7 +87,7 @@ fn keys_that_cannot_be_used_are_told() {
     for (arguments, part) in [
         (&["-u", "a"][..], "--key"),
         (&["--dtls", "127.0.0.1:0"], "--identity"),
-        (&["-u", "a", "-k", "b", "-u", "c"], "2 of -u and 1 of -k"),
+        (&["-u", "a", "-k", "b", "-u", "c"], "-u is given 2 times, and -k 1 times"),
         (&["-u", "a", "-k", "b", "-u", "a", "-k", "c"], "a has a key already"),
     ] {
         let line = refused(2, &[&serve, arguments].concat());
@@ -112,7 +112,7 @@ fn served(arguments: &[&str], lines: usize) -> Vec<String> {
 }
 
 #[test]
-fn where_keys_say_who_may_ask_plain_udp_is_served_where_it_is_asked_for_and_nowhere_else() {
+fn a_server_with_keys_serves_plain_udp_only_if_an_option_asks_for_it() {
     let schemes = |arguments: &[&str], lines| -> Vec<String> {
         let scheme = |line: &String| line.split(':').next().expect("a scheme").to_owned();
         served(arguments, lines).iter().map(scheme).collect()
@@ -122,13 +122,13 @@ fn where_keys_say_who_may_ask_plain_udp_is_served_where_it_is_asked_for_and_nowh
     assert_eq!(schemes(&[&dtls[..], &["--bind", "127.0.0.1:0"]].concat(), 3), ["coap", "coaps", "coap+tcp"]);
     assert_eq!(schemes(&["--no-udp", "--tcp", "127.0.0.1:0"], 1), ["coap+tcp"]);
     let line = refused(2, &["serve", "--no-udp"]);
-    assert!(line.starts_with("--no-udp leaves nothing to answer at; add --tcp"), "{line}");
+    assert!(line.starts_with("--no-udp leaves no address to listen at; add --tcp"), "{line}");
     assert!(refused(2, &["serve", "--no-udp", "--bind", "127.0.0.1:0"]).contains("--bind"));
     assert!(refused(2, &["serve", "--no-udp", "--group", "all"]).contains("--group"));
 }
 
 #[test]
-fn where_strangers_may_write_files_there_is_a_warning() {
+fn serve_warns_if_anyone_may_write_files() {
     let scratch = Scratch::new();
     let directory = ["--directory", scratch.path().to_str().expect("UTF-8"), "--writable"];
     let server = Serving::new(&directory);
@@ -143,7 +143,7 @@ fn where_strangers_may_write_files_there_is_a_warning() {
 }
 
 #[test]
-fn a_second_interruption_ends_a_server_at_once() {
+fn a_second_sigint_ends_a_server_at_once() {
     let mut server = Serving::new(&["--demo"]);
     let waiting = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = server.uri.trim_start_matches("coap://").to_owned();
@@ -192,13 +192,13 @@ fn a_member_of_a_group_is_discovered_with_all_of_its_links() {
 }
 
 #[test]
-fn a_group_that_cannot_be_joined_is_told_in_one_line() {
+fn a_group_that_cannot_be_joined_is_reported_in_one_line() {
     for group in ["192.0.2.7", "ff02::fd%", "everybody"] {
         let line = refused(2, &["serve", "--bind", "0.0.0.0:0", "--group", group]);
         assert!(line.starts_with(&format!("--group {group:?}: expected the address of a group")), "{line}");
     }
     let line = refused(1, &["serve", "--bind", "0.0.0.0:0", "--group", "224.0.1.187%nowhere0"]);
-    assert_eq!(line, "cannot join the group 224.0.1.187%nowhere0: there is no interface nowhere0");
+    assert_eq!(line, "cannot join the group 224.0.1.187%nowhere0: this host has no interface nowhere0");
     let line = refused(1, &["serve", "--bind", "127.0.0.1:0", "--group", "all"]);
     assert!(line.starts_with("cannot join the group ") && line.contains("[::] or 0.0.0.0"), "{line}");
 }
@@ -224,7 +224,7 @@ fn files() -> (Scratch, String) {
 }
 
 #[test]
-fn a_name_that_does_not_exist_is_not_found_whatever_format_is_accepted() {
+fn a_missing_file_is_4_04_whatever_content_format_the_client_accepts() {
     let (_scratch, top) = files();
     let server = Serving::new(&["--directory", &top, "--demo", "--tcp", "127.0.0.1:0"]);
     for uri in [&server.uri, &server.others[0]] {
@@ -239,7 +239,7 @@ fn a_name_that_does_not_exist_is_not_found_whatever_format_is_accepted() {
 }
 
 #[test]
-fn files_are_read_with_their_content_format_and_listed() {
+fn files_are_served_with_their_content_format_and_listed_for_discovery() {
     let (_scratch, top) = files();
     let server = Serving::new(&["--directory", &top, "--resource", "/fixed=1"]);
     for (path, format) in [
@@ -291,7 +291,7 @@ const OUTSIDE: [&str; 10] = [
 ];
 
 #[test]
-fn no_path_leads_out_of_the_directory() {
+fn no_request_path_leads_out_of_the_served_directory() {
     let (scratch, top) = files();
     let server = Serving::new(&["--directory", &top, "--writable"]);
     for path in OUTSIDE {
@@ -300,9 +300,9 @@ fn no_path_leads_out_of_the_directory() {
     for path in OUTSIDE {
         // A link is the operator's. Other paths do not exist.
         let is_link = matches!(path, "/out" | "/absolute.txt");
-        let told = if is_link { "4.03 Forbidden: it is a symbolic link" } else { "4.04 Not Found" };
+        let refusal = if is_link { "4.03 Forbidden: it is a symbolic link" } else { "4.04 Not Found" };
         for method in ["put", "delete"] {
-            assert_eq!(refused(3, &[method, &server.at(path), "-e", "x"]), told, "{method} {path}");
+            assert_eq!(refused(3, &[method, &server.at(path), "-e", "x"]), refusal, "{method} {path}");
         }
     }
     // A client of another kind may send dots. Codes: GET, PUT, DELETE.
@@ -326,7 +326,7 @@ fn no_path_leads_out_of_the_directory() {
 }
 
 #[test]
-fn files_are_written_and_removed_only_where_that_was_asked_for() {
+fn files_can_be_written_and_deleted_only_if_the_server_allows_it() {
     let (_scratch, top) = files();
     let server = Serving::new(&["--directory", &top]);
     for method in ["put", "delete", "post"] {
@@ -354,7 +354,7 @@ fn files_are_written_and_removed_only_where_that_was_asked_for() {
 }
 
 #[test]
-fn large_files_go_and_come_whole_up_to_the_limit_and_no_further() {
+fn files_up_to_the_size_limit_are_uploaded_and_downloaded_and_larger_ones_refused() {
     let (scratch, top) = files();
     let server = Serving::new(&["--directory", &top, "--writable"]);
     let (sent, received) = (scratch.file("sent"), scratch.file("received"));
@@ -375,7 +375,7 @@ fn large_files_go_and_come_whole_up_to_the_limit_and_no_further() {
 }
 
 #[test]
-fn a_listing_has_a_bound() {
+fn the_list_of_files_for_discovery_is_bounded() {
     let scratch = Scratch::new();
     (0..1_005).for_each(|n| fs::write(scratch.path().join(format!("{n}.txt")), "").expect("a file"));
     let server = Serving::new(&["--directory", scratch.path().to_str().expect("UTF-8")]);
@@ -384,7 +384,7 @@ fn a_listing_has_a_bound() {
 }
 
 #[test]
-fn a_directory_that_is_none_is_told() {
+fn a_file_given_as_the_served_directory_is_reported() {
     let line = refused(1, &["serve", "--bind", "127.0.0.1:0", "--directory", "/no/such/folder"]);
     assert!(line.starts_with("cannot serve /no/such/folder: "), "{line}");
     assert!(refused(2, &["serve", "--writable"]).contains("--directory"));

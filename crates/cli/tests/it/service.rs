@@ -37,7 +37,7 @@ fn needed(descriptors: u64, arguments: &[&str]) -> u64 {
 }
 
 #[test]
-fn a_server_with_too_few_descriptors_says_how_many_it_needs_and_with_so_many_it_serves() {
+fn a_server_says_how_many_file_descriptors_it_needs_and_starts_with_that_number() {
     let needs = needed(40, &FOUR);
     assert_eq!((needed(10, &FOUR), needed(needs - 1, &FOUR)), (needs, needs));
     let mut server = Serving::started(&mut limited(needs, &FOUR));
@@ -54,7 +54,7 @@ fn a_server_with_too_few_descriptors_says_how_many_it_needs_and_with_so_many_it_
 }
 
 #[test]
-fn a_relay_with_too_few_descriptors_says_how_many_it_needs_and_with_so_many_it_relays() {
+fn a_relay_says_how_many_file_descriptors_it_needs_and_starts_with_that_number() {
     let server = Serving::new(&["--resource", "/a=1"]);
     let to = server.uri.trim_start_matches("coap://");
     let relay = ["relay", "--listen", ANY, "--to", to, "--sluice", "--metrics", ANY];
@@ -71,7 +71,7 @@ fn write(files: &Files, issued: &Issued) -> [String; 2] {
 }
 
 #[test]
-fn a_certificate_that_expires_is_told_and_a_renewed_one_is_not() {
+fn an_expiring_certificate_is_reported_until_it_is_renewed() {
     let (files, authority) = (Files::new("cli-expiry"), Authority::new());
     let old = authority.issue_expired(&["127.0.0.1"]);
     let [certificate, key] = write(&files, &old);
@@ -100,7 +100,7 @@ fn a_certificate_that_expires_is_told_and_a_renewed_one_is_not() {
 }
 
 #[test]
-fn sighup_has_a_relay_read_its_keys_again_and_ends_it_not() {
+fn a_relay_reloads_its_keys_on_sighup_and_goes_on() {
     let scratch = Scratch::new();
     let (clients, own) = (scratch.file("clients"), scratch.file("own"));
     let (server_keys, at_own) = (scratch.file("server"), format!("@{own}"));
@@ -187,14 +187,14 @@ impl Supervisor {
 }
 
 #[test]
-fn systemd_hears_when_a_server_is_ready_lives_reloads_and_stops() {
+fn a_server_notifies_systemd_of_readiness_watchdog_reload_and_stop() {
     let scratch = Scratch::new();
     let supervisor = Supervisor::new(&scratch);
     supervisor.attend(command().args(["serve", "--bind", ANY, "--tcp", ANY, "--demo"]));
 }
 
 #[test]
-fn systemd_hears_when_a_relay_is_ready_lives_reloads_and_stops() {
+fn a_relay_notifies_systemd_of_readiness_watchdog_reload_and_stop() {
     let scratch = Scratch::new();
     let supervisor = Supervisor::new(&scratch);
     supervisor.attend(command().args(["relay", "--listen", ANY, "--to", "127.0.0.1:9", "--sluice"]));
@@ -211,7 +211,7 @@ fn activated(socket: impl Into<OwnedFd>, arguments: &str) -> Serving {
 }
 
 #[test]
-fn a_server_answers_at_the_sockets_that_systemd_passes() {
+fn a_server_answers_on_sockets_passed_by_systemd() {
     let udp = UdpSocket::bind(ANY).expect("a port");
     let address = udp.local_addr().expect("bound");
     let server = activated(udp, "--bind fd:ours --resource /a=1");
@@ -232,7 +232,7 @@ fn a_server_answers_at_the_sockets_that_systemd_passes() {
 }
 
 #[test]
-fn a_socket_that_nobody_passed_is_told() {
+fn a_socket_that_systemd_did_not_pass_is_reported() {
     let outcome = coapace(&["serve", "--bind", "fd:ours"]);
     assert!(outcome.failure(1).starts_with("--bind fd:ours: systemd has passed no sockets"), "{outcome:?}");
 }

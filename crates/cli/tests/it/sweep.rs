@@ -16,7 +16,7 @@ fn parts(directory: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_sweep_makes_a_dataset_once_and_says_how_to_read_it() {
+fn a_sweep_writes_a_dataset_and_prints_how_to_read_it() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
     let first = coapace(&[&SHORT[..], &["--to", &to]].concat());
@@ -35,7 +35,7 @@ fn a_sweep_makes_a_dataset_once_and_says_how_to_read_it() {
 }
 
 #[test]
-fn shards_share_a_directory_and_leave_nothing_out() {
+fn shards_of_a_sweep_share_a_directory_and_cover_every_run() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
     let shard = |shard: &str| coapace(&[&SHORT[..], &["--to", &to, "--shard", shard]].concat()).stderr;
@@ -50,7 +50,7 @@ fn shards_share_a_directory_and_leave_nothing_out() {
 }
 
 #[test]
-fn an_interrupted_sweep_keeps_what_was_made_and_says_how_to_go_on() {
+fn an_interrupted_sweep_keeps_its_runs_and_prints_how_to_continue() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
     let long = ["run", "nb-iot", "--set", "clients=2", "-m", "default", "--seeds", "100000", "--jobs", "1"];
@@ -76,20 +76,20 @@ fn an_interrupted_sweep_keeps_what_was_made_and_says_how_to_go_on() {
 }
 
 #[test]
-fn a_sweep_that_cannot_be_made_says_why() {
+fn an_impossible_sweep_is_refused_with_a_reason() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
-    let told = |arguments: &[&str], code| {
+    let message = |arguments: &[&str], code| {
         let outcome = coapace(&[&["run"], arguments, &["--to", &to]].concat());
         outcome.failure(code).to_owned()
     };
-    assert!(told(&["nb-iott"], 2).contains("did you mean `nb-iot`?"));
-    assert!(told(&["nb-iot", "--set", "cleints=3"], 2).contains("did you mean `clients`?"));
-    assert!(told(&["nb-iot", "-m", "cocoaa"], 2).contains("did you mean cocoa"));
-    assert!(told(&["nb-iot", "--shard", "3/2"], 2).contains("such as 2/8"));
+    assert!(message(&["nb-iott"], 2).contains("did you mean `nb-iot`?"));
+    assert!(message(&["nb-iot", "--set", "cleints=3"], 2).contains("did you mean `clients`?"));
+    assert!(message(&["nb-iot", "-m", "cocoaa"], 2).contains("did you mean cocoa"));
+    assert!(message(&["nb-iot", "--shard", "3/2"], 2).contains("such as 2/8"));
     assert!(!Path::new(&to).exists(), "nothing was begun");
     coapace(&[&SHORT[..], &["--to", &to]].concat()).success();
-    let other = told(&["lossy-lan", "-m", "default", "--seeds", "1"], 1);
+    let other = message(&["lossy-lan", "-m", "default", "--seeds", "1"], 1);
     assert!(other.contains("results: its sweep is of the scenario nb-iot, not of lossy-lan"), "{other}");
     fs::write(scratch.file("a-file"), "").expect("it is written");
     let outcome = coapace(&[&SHORT[..], &["--to", &scratch.file("a-file")]].concat());

@@ -53,7 +53,7 @@ fn stored(server: &Serving, name: &str, arguments: &[&str]) -> String {
 const COMMANDS: &str = "%1b]0;owned%07%c2%9b2J";
 
 #[test]
-fn a_payload_commands_no_terminal_and_stays_as_it_is_in_a_pipe() {
+fn escape_sequences_of_a_payload_reach_a_pipe_but_not_a_terminal() {
     let server = Serving::new(&["--demo"]);
     let text = stored(&server, "text", &["-e", COMMANDS]);
     let shown = r"\u001b]0;owned\u0007\u009b2J";
@@ -68,7 +68,7 @@ fn a_payload_commands_no_terminal_and_stays_as_it_is_in_a_pipe() {
 }
 
 #[test]
-fn links_and_diagnostics_command_no_terminal() {
+fn escape_sequences_in_links_and_diagnostics_do_not_reach_a_terminal() {
     let server = Serving::new(&["--demo"]);
     let links = stored(&server, "links", &["-e", "</a>;title=\"%c2%9b2J\"", "-t", "link"]);
     // This server answers 4.04 with a diagnostic payload.
@@ -89,7 +89,7 @@ fn links_and_diagnostics_command_no_terminal() {
 }
 
 #[test]
-fn a_transfer_in_blocks_shows_how_far_it_is_and_a_short_or_quiet_one_does_not() {
+fn a_long_transfer_shows_its_progress_unless_it_is_quiet() {
     let server = Serving::new(&["--demo"]);
     let uri = server.at("/large?bytes=1048576");
     let long = ["get", &uri, "-b", "64", "-o", "/dev/null"];
@@ -100,7 +100,7 @@ fn a_transfer_in_blocks_shows_how_far_it_is_and_a_short_or_quiet_one_does_not() 
 }
 
 #[test]
-fn results_fit_into_the_terminal_and_have_colours_unless_they_are_not_wanted() {
+fn results_fit_the_width_of_the_terminal_and_are_coloured_unless_no_color_is_set() {
     let run = ["run", "nb-iot", "--set", "clients=3,60", "--set", "buffer=2500", "--seeds", "3", "--quiet"];
     let run = [&run[..], &["-m", "default", "-m", "cocoa:preset=libcoap-2019", "-m", "linux-rto"]].concat();
     let rank = ["rank", "nb-iot", "--set", "clients=3,60", "--seeds", "2", "--quiet"];

@@ -1,21 +1,14 @@
 //! The command over TLS and WebSockets, with good and bad certificates.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::certified::{Authority, Files, Issued};
 use crate::common::{Serving, coapace};
+use crate::device::refused;
+use crate::metrics::scrape;
 
 const ANY: &str = "127.0.0.1:0";
-
-/// Returns the only line on standard error of a call that failed.
-fn refused(code: i32, arguments: &[&str]) -> String {
-    let outcome = coapace(arguments);
-    assert_eq!(outcome.stdout, "", "{arguments:?}");
-    outcome.failure(code).to_owned()
-}
 
 /// The files of an authority, and of a server's and a client's certificate that it has issued.
 struct Papers {
@@ -50,7 +43,7 @@ fn serving(words: &[&str], papers: &[String]) -> Serving {
 }
 
 #[test]
-fn the_same_resources_are_there_over_tls_and_websockets() {
+fn tls_and_websockets_serve_the_same_resources() {
     let papers = Papers::new("cli-same");
     let words = ["--tcp", ANY, "--tls", ANY, "--ws", ANY, "--wss", ANY, "--metrics", ANY];
     let mut server = serving(&words, &papers.server);
@@ -77,7 +70,7 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     // The client has ended, but the server may not have counted it yet.
     let begun = Instant::now();
     let text = loop {
-        let text = scrape(&metrics);
+        let text = scrape(metrics.trim_start_matches("http://").trim_end_matches("/metrics"));
         if !text.contains("\ncoap_tcp_handshakes_failed_total 0\n")
             || begun.elapsed() > Duration::from_secs(10)
         {
@@ -101,18 +94,8 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     );
 }
 
-/// Returns the metrics of a server.
-fn scrape(uri: &str) -> String {
-    let address = uri.strip_prefix("http://").and_then(|uri| uri.strip_suffix("/metrics")).expect("a URI");
-    let mut stream = TcpStream::connect(address).expect("somebody listens");
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("taken");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("text");
-    text
-}
-
 #[test]
-fn a_server_that_names_issuers_lets_in_only_their_clients() {
+fn a_server_that_names_issuers_accepts_only_clients_with_their_certificates() {
     let papers = Papers::new("cli-clients");
     let trusting = [&papers.server[..], &["--ca".to_owned(), papers.ca.clone()]].concat();
     let server = serving(&["--tls", ANY, "--wss", ANY, "--resource", "/a=1"], &trusting);
@@ -131,7 +114,7 @@ fn a_server_that_names_issuers_lets_in_only_their_clients() {
 }
 
 #[test]
-fn why_a_server_is_not_trusted_is_told_with_what_helps() {
+fn an_untrusted_certificate_is_reported_with_the_reason_and_a_remedy() {
     let papers = Papers::new("cli-distrust");
     let server = serving(&["--tls", ANY], &papers.server);
     let uri = format!("{}/clock", server.others[0]);
@@ -156,7 +139,7 @@ fn why_a_server_is_not_trusted_is_told_with_what_helps() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_told() {
+fn unusable_certificates_are_reported() {
     let papers = Papers::new("cli-unusable");
     let (uri, ca) = ("coaps+tcp://127.0.0.1:9/", papers.ca.as_str());
     let [_, certificate, _, key] = &papers.server;
@@ -169,7 +152,7 @@ fn certificates_that_cannot_be_used_are_told() {
     let line = refused(1, &["get", uri, "--ca", "/no-such-file"]);
     assert!(line.starts_with("cannot read the certificates in /no-such-file: "), "{line}");
     let line = refused(1, &["get", uri, "--ca", key]);
-    assert_eq!(line, format!("cannot trust {key}: there is no certificate in it"));
+    assert_eq!(line, format!("cannot trust {key}: the file has no certificate"));
     let line = refused(1, &["get", uri, "--ca", ca, "--cert", certificate, "--private-key", other]);
     assert!(line.ends_with("the private key does not belong to the certificate"), "{line}");
 
@@ -197,7 +180,7 @@ fn certificates_that_cannot_be_used_are_told() {
 }
 
 #[test]
-fn a_port_of_streams_in_use_is_named_with_the_option_that_changes_it() {
+fn a_tcp_port_in_use_is_named_with_the_option_that_changes_it() {
     let papers = Papers::new("cli-in-use");
     let server = serving(&["--ws", ANY], &[]);
     let address = server.others[0].rsplit('/').next().expect("an address");
@@ -212,7 +195,7 @@ fn a_port_of_streams_in_use_is_named_with_the_option_that_changes_it() {
 }
 
 #[test]
-fn sighup_reads_certificates_again_and_connections_go_on() {
+fn sighup_reloads_certificates_and_keeps_connections_open() {
     let papers = Papers::new("cli-reload");
     let mut server = serving(&["--demo", "--tls", ANY, "--wss", ANY], &papers.server);
     let get =

@@ -14,7 +14,7 @@ const VECTORS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn a_vector_is_reproduced_to_the_microsecond() {
+fn trace_reproduces_a_vector_to_the_microsecond() {
     let micros = |field: &str| field.replace('.', "").parse::<i64>().ok();
     for (mechanism, file) in VECTORS {
         let vector = file.split("# mechanism ").nth(1).expect("a first run");
@@ -38,12 +38,12 @@ fn a_vector_is_reproduced_to_the_microsecond() {
                 assert!(near, "{mechanism}, row {row}: {name} is {ours}, not {theirs}");
             }
         }
-        assert!(csv(&out).1.len() > 50, "{mechanism}: the vector is no empty one");
+        assert!(csv(&out).1.len() > 50, "{mechanism}: the vector is not empty");
     }
 }
 
 #[test]
-fn a_parameter_on_the_command_line_changes_what_is_armed() {
+fn a_parameter_on_the_command_line_changes_the_armed_timeouts_of_trace() {
     let script = "at_ms,event,draw\n0,start,0\n";
     let timeout = |mechanism| coapace_reading(&["trace", mechanism], script).success();
     assert_eq!(column(&timeout("default"), "timeout_ms"), ["2000.000"]);
@@ -51,9 +51,9 @@ fn a_parameter_on_the_command_line_changes_what_is_armed() {
 }
 
 #[test]
-fn a_line_that_cannot_be_followed_is_told_by_its_number() {
+fn trace_reports_an_impossible_event_by_its_line_number() {
     // Comments and blank lines count, like in an editor.
-    for (script, told) in [
+    for (script, expected) in [
         ("at_ms,event\n0,start\n5,bogus\n", "line 3: unknown event \"bogus\""),
         ("# a comment\n\nat_ms,event\n0,ack\n", "line 4: ack, but no exchange is open"),
         ("at_ms,event\n10,start\n5,ack\n", "line 3: time goes backwards"),
@@ -62,12 +62,12 @@ fn a_line_that_cannot_be_followed_is_told_by_its_number() {
     ] {
         let outcome = coapace_reading(&["trace", "fasor"], script);
         let line = outcome.failure(1);
-        assert!(line.starts_with(&format!("standard input: {told}")), "{line}");
+        assert!(line.starts_with(&format!("standard input: {expected}")), "{line}");
     }
 }
 
 #[test]
-fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+fn trace_refuses_an_endless_line_before_it_fills_the_memory() {
     let endless = "at_ms,event\n# ".to_owned() + &"x".repeat(8 << 20);
     let refused = coapace_reading(&["trace", "default"], &endless);
     assert_eq!(refused.failure(1), "standard input: line 2: longer than 4096 bytes");
@@ -78,14 +78,14 @@ fn a_line_without_end_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn rows_before_a_bad_line_are_printed_and_none_after_it() {
+fn trace_prints_the_rows_before_a_bad_line_and_none_after_it() {
     let outcome = coapace_reading(&["trace", "default"], "at_ms,event,draw\n0,start,0\n5,bogus,\n9,ack,\n");
     outcome.failure(1);
     assert_eq!(outcome.stdout, "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2000.000,2000.000,\n");
 }
 
 #[test]
-fn a_script_without_a_header_is_told_which_columns_it_needs() {
+fn trace_refuses_a_script_without_a_header_and_names_the_columns() {
     for script in ["", "0,start\n", "at_ms\n0\n"] {
         let outcome = coapace_reading(&["trace", "default"], script);
         assert!(outcome.failure(1).contains("the header lacks"), "{outcome:?}");
@@ -94,7 +94,7 @@ fn a_script_without_a_header_is_told_which_columns_it_needs() {
 }
 
 #[test]
-fn an_output_that_takes_no_more_is_not_blamed_on_the_script() {
+fn trace_does_not_blame_the_script_for_a_full_output() {
     let script = "at_ms,event\n0,start\n".to_owned() + &"1,timeout\n".repeat(2);
     for (path, code) in [("/dev/full", 1), ("closed", 0)] {
         let mut trace = command();

@@ -43,7 +43,7 @@ fn closed() -> PipeWriter {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_film_or_a_page_that_cannot_be_written_does_not_cost_the_table() {
+fn the_table_is_printed_even_if_a_film_or_page_cannot_be_written() {
     let short =
         ["warm_up=0 s", "flows.primary.start=0 s", "duration=2 s"].map(|set| format!("--set=workload.{set}"));
     let mesh = ["run", "mesh-grid", "-m", "cocoa", "--seeds", "1", "--quiet", "--film", "/dev/full"];
@@ -57,21 +57,22 @@ fn a_film_or_a_page_that_cannot_be_written_does_not_cost_the_table() {
 }
 
 #[test]
-fn an_artefact_or_a_report_that_cannot_be_written_does_not_cost_the_table() {
+fn the_table_is_printed_even_if_an_artefact_or_report_cannot_be_written() {
     let scratch = Scratch::new();
     for (option, name) in [("--artifact", "artifact"), ("--report", "report.html")] {
         let path = scratch.file(name);
         let output = short_of_disk(&[&PAPER[..], &[option, &path]].concat());
-        let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (printed, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
         assert!(said.starts_with(&format!("coapace: cannot write {path}: ")), "{said}");
-        assert!(told.contains("mechanism") && told.contains("cocoa"), "{told}");
+        assert!(printed.contains("mechanism") && printed.contains("cocoa"), "{printed}");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_capture_that_cannot_be_written_does_not_cost_what_was_counted_or_examined() {
+fn counters_and_findings_are_printed_even_if_a_capture_cannot_be_written() {
     let full = ["--pcap", "/dev/full"];
     let relay =
         ["emulate", "nb-iot", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--duration", "200ms"];
@@ -86,7 +87,7 @@ fn a_capture_that_cannot_be_written_does_not_cost_what_was_counted_or_examined()
 }
 
 #[test]
-fn a_report_is_written_whole_whether_or_not_anybody_reads_the_rows() {
+fn a_report_is_written_complete_even_if_the_reader_of_the_rows_has_gone() {
     let scratch = Scratch::new();
     for form in ["csv", "table"] {
         let report = scratch.file(&format!("{form}.html"));
@@ -102,7 +103,7 @@ fn a_report_is_written_whole_whether_or_not_anybody_reads_the_rows() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn rows_that_cannot_be_printed_and_a_report_that_cannot_be_written_are_told() {
+fn rows_that_cannot_be_printed_and_a_report_that_cannot_be_written_are_reported() {
     let scratch = Scratch::new();
     let report = scratch.file("report.html");
     let full = fs::File::options().write(true).open("/dev/full").expect("a device that is always full");

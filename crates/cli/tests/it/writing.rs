@@ -28,22 +28,22 @@ fn put(uri: &str, bytes: usize) -> Outcome {
 }
 
 #[test]
-fn a_client_that_fills_the_directory_is_told_which_bound_it_has_reached() {
+fn a_client_that_fills_the_directory_is_sent_the_bound_that_it_reached() {
     let scratch = Scratch::new();
     fs::write(scratch.path().join("old"), vec![0; 5_000]).expect("a file");
     let bounds = ["--max-stored", "10K/4K", "--max-files", "4/3"];
     let (server, metrics) = measured(&scratch, &bounds);
     put(&server.at("/a"), 3_000).success();
-    let told = "4.13 Request Entity Too Large: no room: ";
-    let by_client = format!("{told}the files of one client may have 4096 bytes");
+    let refusal = "4.13 Request Entity Too Large: no room: ";
+    let by_client = format!("{refusal}the files of one client may have 4096 bytes");
     assert_eq!(put(&server.at("/b"), 2_000).failure(3), by_client);
     put(&server.at("/b"), 1_000).success();
     put(&server.at("/a"), 3_096).success();
     assert_eq!(put(&server.at("/a"), 3_097).failure(3), by_client, "what it has written counts once");
     put(&server.at("/c"), 0).success();
-    assert_eq!(put(&server.at("/d"), 0).failure(3), format!("{told}there may be 4 files"));
+    assert_eq!(put(&server.at("/d"), 0).failure(3), format!("{refusal}there may be 4 files"));
     coapace(&["delete", &server.at("/old")]).success();
-    assert_eq!(put(&server.at("/d"), 0).failure(3), format!("{told}one client may have 3 files"));
+    assert_eq!(put(&server.at("/d"), 0).failure(3), format!("{refusal}one client may have 3 files"));
     coapace(&["delete", &server.at("/c")]).success();
     put(&server.at("/d"), 0).success();
     let text = scrape(&metrics);
@@ -64,7 +64,7 @@ fn a_client_that_fills_the_directory_is_told_which_bound_it_has_reached() {
 }
 
 #[test]
-fn a_client_has_one_share_over_all_transports_and_an_identity_has_its_own() {
+fn a_client_has_one_share_of_storage_over_all_transports_and_each_identity_its_own() {
     let scratch = Scratch::new();
     let keys = ["-u", "lamp-7", "-k", "secret", "--tcp", "127.0.0.1:0"];
     let arguments = [&keys[..], &["--max-stored", "10K/4K"]].concat();
@@ -83,13 +83,13 @@ fn a_client_has_one_share_over_all_transports_and_an_identity_has_its_own() {
 }
 
 #[test]
-fn what_is_there_at_the_start_counts_for_all_together() {
+fn files_present_at_the_start_count_towards_the_total_but_for_no_client() {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.path().join("sub/.hidden")).expect("folders");
     fs::write(scratch.path().join("sub/.hidden/old"), vec![0; 9_000]).expect("a file");
     let (server, _) = measured(&scratch, &["--max-stored", "10K"]);
-    let told = "4.13 Request Entity Too Large: no room: all files together may have 10240 bytes";
-    assert_eq!(put(&server.at("/a"), 2_000).failure(3), told);
+    let refusal = "4.13 Request Entity Too Large: no room: all files together may have 10240 bytes";
+    assert_eq!(put(&server.at("/a"), 2_000).failure(3), refusal);
     put(&server.at("/a"), 1_240).success();
 }
 
@@ -109,7 +109,7 @@ fn put_once(socket: &UdpSocket, number: u8) -> (u8, Vec<u8>) {
 }
 
 #[test]
-fn a_client_that_writes_faster_than_it_may_is_told_to_wait() {
+fn a_client_that_writes_too_fast_gets_4_29_with_a_pause() {
     let scratch = Scratch::new();
     let (server, metrics) = measured(&scratch, &["--max-writes", "8/2"]);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -128,7 +128,7 @@ fn a_client_that_writes_faster_than_it_may_is_told_to_wait() {
 }
 
 #[test]
-fn the_links_of_the_operator_stay() {
+fn symbolic_links_of_the_operator_are_not_replaced_by_writes() {
     let scratch = Scratch::new();
     let path = |name: &str| scratch.path().join(name);
     fs::create_dir_all(path("v1")).expect("a folder");
@@ -155,7 +155,7 @@ fn the_links_of_the_operator_stay() {
 }
 
 #[test]
-fn a_client_writes_where_it_has_the_right_and_a_stranger_nowhere() {
+fn a_client_writes_only_where_its_permission_allows_and_a_stranger_nowhere() {
     let scratch = Scratch::new();
     let (top, rights) = (scratch.path().join("top"), scratch.file("rights"));
     fs::create_dir_all(top.join("up/lamp-7")).expect("folders");
@@ -190,8 +190,8 @@ fn a_client_writes_where_it_has_the_right_and_a_stranger_nowhere() {
     {
         for method in ["put", "delete"] {
             let outcome = as_client(&[method], path, keys);
-            let told = format!("4.03 Forbidden: {} may not write here", keys[1]);
-            assert_eq!(outcome.failure(3), told, "{method} {path}");
+            let refusal = format!("4.03 Forbidden: {} may not write here", keys[1]);
+            assert_eq!(outcome.failure(3), refusal, "{method} {path}");
         }
     }
     let stranger = coapace(&["put", &server.at("/shared"), "-e", "y"]);
@@ -212,20 +212,20 @@ fn a_client_writes_where_it_has_the_right_and_a_stranger_nowhere() {
 }
 
 #[test]
-fn a_file_of_rights_that_cannot_be_read_is_named_with_the_line() {
+fn an_error_in_the_file_of_permissions_is_reported_with_its_line() {
     let scratch = Scratch::new();
     let (rights, directory) = (scratch.file("rights"), scratch.path().to_str().expect("UTF-8"));
     fs::write(&rights, "/a lamp-7\nb lamp-7\n").expect("a file");
     let serve = ["serve", "--bind", "127.0.0.1:0", "--directory", directory];
     let outcome = coapace(&[&serve[..], &["--writable", "--rights", &rights]].concat());
-    assert_eq!(outcome.failure(1), format!("{rights}, line 2: the path begins with a slash"));
+    assert_eq!(outcome.failure(1), format!("{rights}, line 2: the path must begin with a slash"));
     assert!(coapace(&[&serve[..], &["--rights", &rights]].concat()).failure(2).contains("--writable"));
     let outcome = coapace(&[&serve[..], &["--writable", "--max-files", "1/2"]].concat());
-    assert!(outcome.failure(2).contains("a client may not have more than all together"), "{outcome:?}");
+    assert!(outcome.failure(2).contains("the limit of a client must not exceed the total"), "{outcome:?}");
 }
 
 #[test]
-fn every_write_is_recorded_with_its_client_and_of_refused_ones_one_a_second() {
+fn every_write_is_logged_with_its_client_and_one_refused_write_a_second() {
     let scratch = Scratch::new();
     let directory = scratch.path().to_str().expect("UTF-8");
     let mut server = Serving::new(&[
@@ -242,7 +242,7 @@ fn every_write_is_recorded_with_its_client_and_of_refused_ones_one_a_second() {
     let uri = format!("{}/a", server.others[0]);
     coapace(&["put", &uri, "-u", "lamp-7", "-k", "a long secret", "-e", "a payload"]).success();
     let line = server.says(&["coapace::audit"]);
-    let told: Value = serde_json::from_str(&line).expect("JSON");
+    let event: Value = serde_json::from_str(&line).expect("JSON");
     for (field, expected) in [
         ("level", "INFO"),
         ("message", "write"),
@@ -253,10 +253,10 @@ fn every_write_is_recorded_with_its_client_and_of_refused_ones_one_a_second() {
         ("code", "2.01"),
         ("result", "created"),
     ] {
-        assert_eq!(told[field], expected, "{field} in {line}");
+        assert_eq!(event[field], expected, "{field} in {line}");
     }
-    assert_eq!(told["bytes"], 9, "{line}");
-    assert!(told["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{line}");
+    assert_eq!(event["bytes"], 9, "{line}");
+    assert!(event["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{line}");
     assert!(!line.contains("payload") && !line.contains("secret"), "{line}");
     coapace(&["delete", &server.at("/a")]).success();
     assert!(server.says(&["coapace::audit"]).contains("\"deleted\""));

@@ -8,16 +8,16 @@ use super::{OutputFormat, key_value};
 
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// A capture, pcap or pcapng, of tcpdump, Wireshark, a sniffer of IEEE 802.15.4, or --pcap; `-` reads standard input.
-    /// Link types and tunnels that are not known here are read with tshark, if it is installed
+    /// A capture (pcap or pcapng) of tcpdump, Wireshark, an IEEE 802.15.4 sniffer, or --pcap; `-` reads standard input. Link
+    /// types and tunnels that coapace cannot read are read with tshark, if it is installed
     #[arg(value_name = "CAPTURE")]
     pub(crate) capture: PathBuf,
 
-    /// A further port of servers; repeatable. Without it 5683 is one, and so is every port where both ends speak CoAP
+    /// Another UDP port of servers; repeatable. By default port 5683, and every port where both sides speak CoAP
     #[arg(long = "port", value_name = "N")]
     pub(crate) ports: Vec<u16>,
 
-    /// The side where the capture was taken [default: what the copies in it look like]
+    /// The side where the capture was taken [default: inferred from the copies in it]
     #[arg(long, value_enum, value_name = "SIDE")]
     pub(crate) side: Option<CaptureSide>,
 
@@ -29,8 +29,8 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
 
-    /// A value of that scenario which you know better than the capture shows it, such as workload.kind=random for clients
-    /// that forget their state, or network.up.path.rate='60 kbit/s'; repeatable
+    /// A value of that scenario that you know better than the capture can show, such as workload.kind=random for clients that
+    /// forget their state, or network.up.path.rate='60 kbit/s'; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, requires = "scenario")]
     pub(crate) set: Vec<(String, String)>,
 
@@ -41,11 +41,12 @@ pub(crate) struct Advise {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum CaptureSide {
-    /// Beside the clients: it has all their copies, and the answers that reached them
+    /// Beside the clients: the capture has all copies that the clients sent, and the answers that reached the
+    /// clients
     Client,
-    /// Beside the server: it has the copies that reached it, and all its answers
+    /// Beside the server: the capture has the copies that reached the server, and all answers of the server
     Server,
-    /// Between both
+    /// Between clients and server, on neither side
     Middle,
 }
 

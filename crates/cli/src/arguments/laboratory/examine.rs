@@ -44,19 +44,20 @@ pub(crate) struct Examine {
     #[arg(long, value_name = "PATH", requires = "uri")]
     pub(crate) slow: Option<String>,
 
-    /// A resource of the server with more than 1024 bytes
+    /// A resource of the server with a representation of more than 1024 bytes
     #[arg(long, value_name = "PATH", requires = "uri")]
     pub(crate) large: Option<String>,
 
-    /// A resource of the server that answers each POST with another payload, such as their number
+    /// A resource of the server that answers each POST with another payload, such as the number of POSTs
     #[arg(long, value_name = "PATH", requires = "uri")]
     pub(crate) counter: Option<String>,
 
-    /// Let the client ask the group 224.0.1.187, too; the packets leave this machine unless its route is the loopback interface
+    /// Also let the client send requests to the group 224.0.1.187; the packets leave this machine unless its route is the
+    /// loopback interface
     #[arg(long, conflicts_with = "uri")]
     pub(crate) group: bool,
 
-    /// Examine for half a minute, not for minutes: fewer exchanges, and none to its end
+    /// Examine for half a minute instead of minutes: fewer exchanges, and none until the client gives up
     #[arg(long)]
     pub(crate) quick: bool,
 
@@ -68,11 +69,11 @@ pub(crate) struct Examine {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Clients, or cases for a server, that run at a time
+    /// The number of clients, or of cases for a server, that run at a time
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) at_once: u16,
 
-    /// Write all packets as pcapng; verdicts name their numbers
+    /// Write all packets as pcapng; the verdicts name packets by number
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
@@ -85,10 +86,10 @@ pub(crate) struct Examine {
     pub(crate) command: Vec<String>,
 }
 
-/// The format of verdicts.
+/// The output format of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verdicts {
-    /// A page for people
+    /// A page of text for people
     Table,
     /// One JSON object a line
     Json,

@@ -1,4 +1,4 @@
-//! Charts as files.
+//! Arguments on charts in files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use coapace_report::{PlateSize, Plates};
 
 #[derive(Debug, Args)]
 pub(crate) struct FigureArguments {
-    /// Write charts of the report into this directory as SVG, PDF and PNG, named after the chart: those that compare conditions,
-    /// or all of a single condition
+    /// Write charts of the report into this directory as SVG, PDF and PNG. If there are several conditions, charts that compare
+    /// them; if there is one, all charts
     #[arg(id = "figures", long = "figures", value_name = "DIR")]
     dir: Option<PathBuf>,
 
@@ -31,7 +31,7 @@ impl FigureArguments {
         self.dir.as_deref()
     }
 
-    /// Returns which charts are written, and in what form.
+    /// Returns which charts to write, with their size and titles.
     pub(crate) fn plates(&self) -> Plates {
         let (charts, size) = (self.charts.clone(), self.size.unwrap_or_default());
         Plates { charts, size, titles: !self.no_titles }

@@ -32,7 +32,7 @@ pub(crate) struct Reproduce {
     #[cfg_attr(not(feature = "parquet"), arg(value_name = "PAPER", required = true))]
     pub(crate) paper: Option<String>,
 
-    /// Check the artefact in this directory: make its runs and files again, and report differences
+    /// Check the artefact in this directory: repeat its runs, regenerate its files, and report differences
     #[cfg(feature = "parquet")]
     #[arg(
         long,
@@ -44,7 +44,7 @@ pub(crate) struct Reproduce {
     )]
     pub(crate) check: Option<PathBuf>,
 
-    /// Take about a minute on two cores: few repetitions, and shorter runs where the paper's are long
+    /// Take about a minute on two cores: few repetitions, and shorter runs if the paper's are long
     #[arg(long, conflicts_with = "seeds")]
     pub(crate) quick: bool,
 
@@ -52,8 +52,8 @@ pub(crate) struct Reproduce {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as
-    /// the paper's file says: those published, or more so that fewer orders are inconclusive]
+    /// Repetitions under every condition: N uses the seeds 1 to N, N-M the seeds N to M [default: from the paper's file: the
+    /// published number, or more so that fewer rankings are inconclusive]
     #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
@@ -61,11 +61,11 @@ pub(crate) struct Reproduce {
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
 
-    /// Print one row for each run, not one for each mechanism under each condition (csv and json)
+    /// Print one row for each run instead of one for each mechanism under each condition (csv and json)
     #[arg(long)]
     pub(crate) each: bool,
 
-    /// Print one row for each published order and ratio, the worst first, not one for each mechanism (csv and json)
+    /// Print one row for each published ranking and ratio, the worst first, instead of one for each mechanism (csv and json)
     #[arg(long)]
     pub(crate) orders: bool,
 
@@ -73,22 +73,23 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Vary the conditions that the paper does not print, one at a time and in pairs, and count the values and orders met under each. Takes
-    /// as long as reproducing it many times; combine it with --quick or --seeds
+    /// Vary the conditions that the paper does not state, one at a time and in pairs, and count the published values and
+    /// rankings that each variant confirms. Takes as long as reproducing the paper many times; combine it with --quick or
+    /// --seeds
     #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
     #[cfg_attr(feature = "parquet", arg(conflicts_with = "artifact"))]
     #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) sensitivity: bool,
 
-    /// Write every figure and every order beside the measured ones as a page of Markdown
+    /// Write a page of Markdown with every published value and ranking beside our results
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) figures: FigureArguments,
 
-    /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
-    /// and what `--check` needs to say whether the runs are identical (docs/artifact.md)
+    /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report, and
+    /// the hashes with which `--check` decides whether runs are identical (docs/artifact.md)
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "DIR")]
     #[cfg_attr(emulation, arg(conflicts_with = "live"))]

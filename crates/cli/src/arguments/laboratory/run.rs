@@ -29,19 +29,19 @@ pub(crate) struct RunArguments {
     /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
     pub(crate) scenario: String,
 
-    /// Change a value of the scenario: one of its knobs (coapace list scenarios), or any key by its path;
-    /// repeatable. Several values with commas between them, such as clients=10,50,100, make a grid: every
-    /// combination is run. Put a comma that belongs to a value in quotes or brackets
+    /// Change a value of the scenario: one of its knobs (coapace list scenarios), or any key by its path; repeatable. Several
+    /// values separated by commas, such as clients=10,50,100, make a grid: every combination is run. Put a comma that belongs
+    /// to a value in quotes or brackets
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// A mechanism to run, as NAME or NAME:parameter=value,…; tcp is CoAP over TCP. NAME+NAME or NAME*3+NAME mixes
-    /// clients with different mechanisms. Repeatable [default: the scenario's; with --pairs all but tcp, or
-    /// all for bodies if every client transfers one]
+    /// A mechanism to run, as NAME or NAME:parameter=value,…; tcp is CoAP over TCP. NAME+NAME or NAME*3+NAME mixes clients with
+    /// different mechanisms. Repeatable [default: the scenario's; with --pairs all but tcp, or all bulk mechanisms if every
+    /// client makes a transfer]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions: N takes the seeds 1 to N, N-M the seeds N to M [default: the scenario's number]
+    /// Repetitions: N uses the seeds 1 to N, N-M the seeds N to M [default: the scenario's number]
     #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
@@ -51,14 +51,14 @@ pub(crate) struct RunArguments {
     #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) pairs: bool,
 
-    /// Write a row for each run into Parquet files in this directory. Runs that it has are not made again
+    /// Write a row for each run into Parquet files in this directory. Runs that are already there are not repeated
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "each", "report", "figures", "film", "pcap", "trace"])]
     #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) to: Option<PathBuf>,
 
-    /// With --to, make one share of the runs: 2/8 is the second of eight. Each process takes another, in the same directory or
-    /// in one of its own whose files are copied together later
+    /// With --to, make only a part of the runs: 2/8 is the second of eight parts. Each process makes another part, in the same
+    /// directory or in its own, whose files are copied together later
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "I/N", allow_hyphen_values = true, requires = "to")]
     pub(crate) shard: Option<Shard>,
@@ -67,7 +67,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
 
-    /// Print one row for each run, not one for each mechanism (csv and json)
+    /// Print one row for each run instead of one for each mechanism (csv and json)
     #[arg(long)]
     pub(crate) each: bool,
 

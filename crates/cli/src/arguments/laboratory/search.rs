@@ -14,42 +14,43 @@ pub(super) const EXAMPLES_SEARCH: &str =
     "Without --vary, compares the mechanisms with the best published one on each scenario.
 
 Examples:
-  How near is FASOR to the best on 72 networks that nobody chose?
+  How near is FASOR to the best mechanism on 72 random networks?
     coapace search fasor fasor-token
   Which K and which dither would serve better?
     coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl";
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArguments {
-    /// A mechanism, as NAME or NAME:parameter=value,…; with --vary, one that is not a mix
+    /// A mechanism, as NAME or NAME:parameter=value,…; a mix is not allowed with --vary
     #[arg(required = true)]
     pub(crate) mechanism: Vec<String>,
 
-    /// A parameter to vary: a list of values, or a range of eight equal ratios; repeatable
+    /// A parameter to vary: a list of values, or a range that is divided into eight equal ratios; repeatable
     #[arg(long, value_name = "PARAM=A|B|… or PARAM=LOW..HIGH", value_parser = Varied::parse)]
     pub(crate) vary: Vec<Varied>,
 
-    /// The networks that are drawn: mixed (links, and a few small meshes) or meshes (larger and harsher ones, with flows)
+    /// The kind of random networks: mixed (links, and a few small meshes) or meshes (larger and harsher ones, with flows)
     #[arg(long, value_name = "KIND", value_parser = Networks::parse, default_value_t = Networks::default())]
     pub(crate) networks: Networks,
 
-    /// The seed of the scenarios that are drawn
+    /// The seed from which scenarios are drawn
     #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED, value_parser = seed)]
     pub(crate) generator_seed: u64,
 
-    /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
+    /// The number of random scenarios, 9 to 10,000; with mixed networks, half as many in addition show how a mechanism shares a
+    /// link with `default`
     #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
     pub(crate) scenarios: u32,
 
-    /// Brackets of successive halving, of about 40 evaluations each
+    /// The number of brackets of successive halving (Hyperband), each of about 40 evaluations
     #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
     pub(crate) brackets: u32,
 
-    /// The seed of the search
+    /// The seed of the search among parameters
     #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Keep measurements in this file, and continue from those that it has
+    /// Store measurements in this file, and continue after the measurements that are in it
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
 

@@ -18,13 +18,15 @@ impl Seeds {
 
 impl fmt::Display for Seeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `count` is at least 1, and `first` comes from a u32, so neither step overflows.
         write!(f, "{}-{}", self.first, self.first + u64::from(self.count) - 1)
     }
 }
 
-/// Reads a number of seeds, which then begin at 1, or the first and the last seed.
+/// Reads a number of seeds, which then start at 1, or a range FIRST-LAST.
 pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once('-').unwrap_or(("1", text));
+    // A negative number has an empty first part, which fails here, too.
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&seed| seed > 0);
     let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
     let count = range.map(|(first, last)| (first, last - first + 1)).filter(|(_, count)| *count <= 100_000);

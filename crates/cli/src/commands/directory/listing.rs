@@ -7,12 +7,13 @@ use coapace_net::{Request, Response};
 
 use super::{Directory, format};
 
-/// Limits of the search for links: links, directories visited, and their depth.
+/// The most files that discovery links. The next two constants limit the directories that it visits, and their
+/// depth.
 const MAX_LINKS: usize = 1_000;
 const MAX_DIRECTORIES: usize = 1_000;
 const MAX_DEPTH: usize = 16;
 
-/// application/link-format
+/// The Content-Format application/link-format.
 const LINKS: u16 = 40;
 
 impl Directory {
@@ -20,28 +21,33 @@ impl Directory {
     pub(super) fn core(&self, links: &str, request: &Request) -> Response {
         let mut found = Vec::new();
         self.list(&mut found);
+        // The system lists entries in any order, and two answers about the same files should be equal.
         found.sort();
         let mut files = Writer::default();
         for (target, format, bytes) in found {
             let linked = files.clone().link(&target).and_then(|link| link.number("ct", format.into()));
             let linked = linked.and_then(|link| link.number("sz", bytes));
+            // A name that no link can carry is left out, and the others stay.
             files = linked.unwrap_or(files);
         }
+        // An empty list would leave a comma without a link before or after it.
         let all: Vec<_> = [links, files.as_str()].into_iter().filter(|links| !links.is_empty()).collect();
         let arguments: Vec<&str> = request.query().collect();
         Response::content(link_format::filter(&all.join(","), &arguments)).content_format(LINKS)
     }
 
-    /// Adds the files: percent-encoded path, Content-Format, and size in bytes. A file that cannot be read is left
-    /// out; a GET of it is answered 4.04.
+    /// Appends each file's percent-encoded path, Content-Format and size in bytes to `found`. A file that cannot be
+    /// read is left out; a GET of it is answered 4.04.
     fn list(&self, found: &mut Vec<(String, u16, u32)>) {
         let mut ahead = vec![(PathBuf::from("."), String::new(), 0)];
         let mut opened = 0;
         while let Some((path, target, depth)) = ahead.pop() {
             opened += 1;
+            // A directory that this process may not read has no files for clients either.
             let Ok(entries) = self.top.read_dir(&path) else { continue };
             for entry in entries.flatten() {
                 let name = entry.file_name();
+                // Hidden files are not served, and a name that is not UTF-8 fits into no URI.
                 let Some(text) = name.to_str().filter(|text| !text.starts_with('.')) else { continue };
                 let (path, target) =
                     (path.join(&name), format!("{target}/{}", coapace_net::uri::encoded(text)));
@@ -53,10 +59,12 @@ impl Directory {
                     if found.len() >= MAX_LINKS {
                         return;
                     }
+                    // `sz` is only an estimate for the client (RFC 6690 §3.3), so it saturates.
                     found.push((target, format(&path), u32::try_from(metadata.len()).unwrap_or(u32::MAX)));
                 } else if metadata.is_dir()
                     && !is_link
                     && depth < MAX_DEPTH
+                    // Directories that wait count, too, so that the list of them stays bounded.
                     && opened + ahead.len() < MAX_DIRECTORIES
                 {
                     ahead.push((path, target, depth + 1));

@@ -1,4 +1,4 @@
-//! The room for the files of `coapace serve --writable`: bytes and files, of all clients together and of each.
+//! The quota of `coapace serve --writable`: bytes and files, of all clients together and of each.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,11 @@ use coapace_net::{Code, Rejection};
 use super::writer::WritingClient;
 use crate::arguments::SharedBound;
 
-/// The least time between two counts of the files, which others may have removed. A count reads every directory.
+/// The least time between two counts of all files, which find the files that other programs have removed. A count reads
+/// every directory.
 const RECOUNT: Duration = Duration::from_mins(1);
 
-/// Files and their bytes.
+/// A number of files, and the sum of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) files: u64,
@@ -21,17 +22,18 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Returns this with `gone` removed and `added` added, each a file of so many bytes.
+    /// Returns this usage without one file of `gone` bytes and with one of `added` bytes; `None` for no such file.
     fn after(self, gone: Option<u64>, added: Option<u64>) -> Self {
         let count = |file: Option<u64>| u64::from(file.is_some());
         Self {
+            // Other programs may have removed files that were counted, so this may fall below 0.
             files: (self.files + count(added)).saturating_sub(count(gone)),
             bytes: (self.bytes + added.unwrap_or(0)).saturating_sub(gone.unwrap_or(0)),
         }
     }
 }
 
-/// The files that are there.
+/// The files below the served directory.
 pub(super) trait Files {
     /// Counts all files.
     fn count(&self) -> Usage;
@@ -40,7 +42,7 @@ pub(super) trait Files {
     fn has(&self, path: &Path) -> bool;
 }
 
-/// The room of a directory.
+/// The quota of a directory and its present use.
 #[derive(Debug)]
 pub(super) struct Quota {
     files: SharedBound,
@@ -48,7 +50,8 @@ pub(super) struct Quota {
     taken: Mutex<UsedRoom>,
 }
 
-/// The room that is taken. It has no more clients than files that clients have written, and these are bounded.
+/// The used part of a quota. Its size is limited: each client in it has written at least one file, and the number of
+/// files is limited.
 #[derive(Debug)]
 struct UsedRoom {
     all: Usage,
@@ -59,7 +62,7 @@ struct UsedRoom {
 }
 
 impl Quota {
-    /// Returns the room of a directory that has these files.
+    /// Returns a quota with limits on files and bytes, for a directory that has the files counted in `all`.
     pub(super) fn new(files: SharedBound, bytes: SharedBound, all: Usage) -> Self {
         let taken = UsedRoom { all, written: HashMap::new(), by: HashMap::new(), counted: Instant::now() };
         Self { files, bytes, taken: taken.into() }
@@ -69,16 +72,16 @@ impl Quota {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the usage, and its bounds.
+    /// Returns the usage by all files, and its limits.
     pub(super) fn usage(&self) -> (Usage, Usage) {
         (self.taken().all, Usage { files: self.files.total, bytes: self.bytes.total })
     }
 
-    /// Checks that a client may write `bytes` at a path, where a file of `before` bytes may be. If the room is used up, the files
-    /// are counted again, unless that was done lately. A file that does not grow is always admitted.
+    /// Checks that a client may write `bytes` at a path, where a file of `before` bytes may exist. If the quota is used up, the
+    /// files are counted again, unless that was done lately. A file that does not grow is always admitted.
     ///
     /// # Errors
-    /// 4.13 with the bound that is reached. It has no Size1, because a smaller block would not help.
+    /// 4.13 with the limit that is reached. It has no Size1, because a smaller block would not help.
     pub(super) fn admit(
         &self,
         writer: &WritingClient,
@@ -88,6 +91,7 @@ impl Quota {
         files: &impl Files,
     ) -> Result<(), Rejection> {
         let mut taken = self.taken();
+        // Others may have removed files meanwhile. Counting is slow, so it is done only before a refusal.
         let refused = match self.refusal(&taken, writer, path, before, bytes) {
             Some(_) if taken.counted.elapsed() >= RECOUNT => {
                 taken.recount(files);
@@ -99,7 +103,7 @@ impl Quota {
         refused.map_or(Ok(()), |why| Err(refuse(why)))
     }
 
-    /// Returns the bound that the write would exceed, in words; `None` if it fits.
+    /// Returns the limit that the write would exceed, in words; `None` if it fits.
     fn refusal(
         &self,
         taken: &UsedRoom,
@@ -108,6 +112,7 @@ impl Quota {
         before: Option<u64>,
         bytes: u64,
     ) -> Option<String> {
+        // A file that another client wrote becomes this client's, and then counts in full.
         let own = taken.written.get(path).filter(|(owner, _)| owner == writer).map(|&(_, size)| size);
         let by = taken.by.get(writer).copied().unwrap_or_default();
         let (all, own_after) = (taken.all.after(before, Some(bytes)), by.after(own, Some(bytes)));
@@ -128,17 +133,19 @@ impl Quota {
         None
     }
 
-    /// Notes that a client has written a file.
+    /// Counts a file of `bytes` bytes that a client has written at a path, in place of a file of `before` bytes, if
+    /// there was one.
     pub(super) fn written(&self, writer: WritingClient, path: &Path, before: Option<u64>, bytes: u64) {
         let mut taken = self.taken();
         taken.all = taken.all.after(before, Some(bytes));
+        // The file may have had another owner, or a different size.
         taken.disown(path);
         let by = taken.by.entry(writer.clone()).or_default();
         *by = by.after(None, Some(bytes));
         taken.written.insert(path.to_owned(), (writer, bytes));
     }
 
-    /// Notes that a file is removed.
+    /// Subtracts a removed file of `before` bytes; `None` if there was no file.
     pub(super) fn removed(&self, path: &Path, before: Option<u64>) {
         let mut taken = self.taken();
         taken.all = taken.all.after(before, None);
@@ -147,18 +154,20 @@ impl Quota {
 }
 
 impl UsedRoom {
-    /// Takes a file from the client that wrote it.
+    /// Subtracts a file from the usage of the client that wrote it. Does nothing for a file that no client wrote.
     fn disown(&mut self, path: &Path) {
+        // Files from before the start, and of other programs, belong to no client.
         let Some((writer, size)) = self.written.remove(path) else { return };
         if let Some(usage) = self.by.get_mut(&writer) {
             *usage = usage.after(Some(size), None);
+            // Without this, clients that have no files would stay in the table for ever.
             if usage.files == 0 {
                 self.by.remove(&writer);
             }
         }
     }
 
-    /// Counts all files again, and forgets those that are gone.
+    /// Counts all files again, and subtracts files that are gone from the usage of their clients.
     fn recount(&mut self, files: &impl Files) {
         (self.all, self.counted) = (files.count(), Instant::now());
         let gone: Vec<_> = self.written.keys().filter(|path| !files.has(path)).cloned().collect();
@@ -183,7 +192,7 @@ mod tests {
         Quota::new(bound(files), bound(bytes), Usage::default())
     }
 
-    /// A directory with one file, `left`, of 1 byte.
+    /// A test directory with one file, `left`, of 1 byte.
     struct Left;
 
     impl Files for Left {
@@ -206,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_takes_its_share_and_no_more_and_leaves_the_rest_to_others() {
+    fn a_client_cannot_store_more_than_its_share_of_the_directory() {
         let quota = quota((100, 10), (1_000, 300));
         assert!(put(&quota, &client(1), "a", None, 200));
         assert!(!put(&quota, &client(1), "b", None, 101));
@@ -220,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_bounded_too_and_a_file_that_changes_hands_counts_for_its_last_writer() {
+    fn the_number_of_files_is_bounded_and_a_file_counts_for_its_last_writer() {
         let quota = quota((3, 2), (1_000, 1_000));
         assert!(put(&quota, &client(1), "a", None, 0) && put(&quota, &client(1), "b", None, 0));
         assert!(!put(&quota, &client(1), "c", None, 0));
@@ -232,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_full_from_the_start_takes_what_does_not_grow() {
+    fn a_full_directory_still_takes_files_that_do_not_grow() {
         let all = SharedBound { total: 10, client: 10 };
         let quota = Quota::new(all, all, Usage { files: 20, bytes: 500 });
         assert!(!put(&quota, &client(1), "new", None, 1));
@@ -240,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_others_have_removed_make_room_at_the_next_count() {
+    fn files_removed_by_other_programs_free_space_at_the_next_count() {
         let quota = quota((3, 2), (100, 100));
         assert!(["left", "gone"].iter().all(|path| put(&quota, &client(1), path, None, 1)));
         assert!(!put(&quota, &client(1), "new", None, 1), "counted a moment ago");

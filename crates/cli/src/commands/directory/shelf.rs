@@ -1,4 +1,4 @@
-//! Parts of files that were read a moment ago. A transfer in blocks opens its file once for many of them.
+//! A cache of parts of files that were read a moment ago, because a transfer in blocks reads the same file many times.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-/// The age from which a part is read again, so that a client sees a new version of a file soon.
+/// The age at which a cached part is read again, so that a client sees a new version of a file soon.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Files of which a part is kept, each of up to 64 KiB.
+/// The most files with a cached part, each of up to 64 KiB.
 const PLACES: usize = 16;
 
-/// A version of a file.
+/// A version of a file, by its ETag and size.
 #[derive(Clone, Copy)]
 pub(super) struct Version {
     /// The ETag.
@@ -27,34 +27,36 @@ pub(super) struct Version {
 #[derive(Clone)]
 pub(super) struct FilePart {
     pub(super) version: Version,
-    /// The number of bytes before the part.
+    /// The offset of the part in the file, in bytes.
     pub(super) start: usize,
     pub(super) bytes: Bytes,
 }
 
 impl FilePart {
-    /// Returns whether the part has these bytes, as far as the file has them.
+    /// Returns whether the part contains the bytes of `range`, as far as the file has them.
     pub(super) fn has(&self, range: &Range<usize>) -> bool {
+        // The sum cannot overflow: `bytes` was read at `start` of a file of at most 8 MiB.
         range.start >= self.start && range.end.min(self.version.size) <= self.start + self.bytes.len()
     }
 
-    /// Returns these bytes, as far as the part has them.
+    /// Returns the bytes of this range that the part has.
     pub(super) fn slice(&self, range: &Range<usize>) -> Bytes {
         let [from, to] =
+            // Both ends are clamped: `range` may have no end, and the file may end inside it.
             [range.start, range.end].map(|at| at.saturating_sub(self.start).min(self.bytes.len()));
         self.bytes.slice(from..to.max(from))
     }
 }
 
-/// The parts that were read last.
+/// The cached parts of files.
 #[derive(Default)]
 pub(super) struct Shelf(Mutex<Parts>);
 
 #[derive(Default)]
 struct Parts {
-    /// The part that was read last is in front.
+    /// The cached parts with their paths and the times when they were read, the most recent first.
     all: VecDeque<(PathBuf, Instant, FilePart)>,
-    /// The number of changes of files.
+    /// The number of writes to files so far.
     changes: u64,
 }
 
@@ -63,19 +65,20 @@ impl Shelf {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of changes of files so far. A reader asks before it opens a file.
+    /// Returns the number of writes to files so far. A reader gets it before it opens a file, and passes it to
+    /// [`put`](Self::put).
     pub(super) fn changes(&self) -> u64 {
         self.lock().changes
     }
 
-    /// Returns the part of a file that was read a moment ago, if there is one.
+    /// Returns the cached part of a file, if it was read less than [`FRESH`] ago.
     pub(super) fn fresh(&self, path: &Path) -> Option<FilePart> {
         let parts = self.lock();
         let (_, read, part) = parts.all.iter().find(|(of, ..)| of == path)?;
         (read.elapsed() < FRESH).then(|| part.clone())
     }
 
-    /// Keeps a part of a file in place of an earlier one, unless a file has changed since these `changes`.
+    /// Caches a part of a file in place of an earlier one, unless a file was written after `changes` was read.
     pub(super) fn put(&self, path: &Path, part: FilePart, changes: u64) {
         let mut parts = self.lock();
         // The part may be of the version before the change, which nobody should read any more.
@@ -83,13 +86,15 @@ impl Shelf {
             return;
         }
         parts.all.retain(|(of, ..)| of != path);
+        // The oldest part leaves, because the newest is in front.
         parts.all.truncate(PLACES - 1);
         parts.all.push_front((path.to_owned(), Instant::now(), part));
     }
 
-    /// Removes the part of a file, which has changed.
+    /// Counts a write to a file or its removal, and removes the cached part of the file.
     pub(super) fn remove(&self, path: &Path) {
         let mut parts = self.lock();
+        // A reader that opened the old file before this line will not cache it any more.
         parts.changes += 1;
         parts.all.retain(|(of, ..)| of != path);
     }
@@ -104,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_answers_for_the_bytes_that_it_has_or_that_the_file_lacks() {
+    fn a_cached_part_of_a_file_answers_within_its_bytes_and_beyond_the_end_of_the_file() {
         let (shelf, path) = (Shelf::default(), Path::new("a"));
         shelf.put(path, part(1_024, 4_096, 6_000), 0);
         let has = |range| shelf.fresh(path).is_some_and(|part| part.has(&range));
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_version_before_a_change_is_not_kept() {
+    fn a_cached_part_is_dropped_when_the_file_changes() {
         let (shelf, path) = (Shelf::default(), Path::new("a"));
         let before = shelf.changes();
         shelf.remove(path);
@@ -131,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_that_were_read_last_are_kept_and_none_for_long() {
+    fn the_cache_keeps_the_files_read_last_and_none_for_long() {
         let shelf = Shelf::default();
         let name = |number: usize| PathBuf::from(number.to_string());
         for number in 0..=PLACES {

@@ -18,14 +18,13 @@ use nix::libc::O_NONBLOCK;
 /// begin with a dot are refused.
 const PREFIX: &str = ".coapace-";
 
-/// Names that are tried. A collision is next to impossible.
+/// The number of names that are tried. A collision is next to impossible.
 const ATTEMPTS: usize = 8;
 
 /// A temporary file. Dropping it removes the file, unless it was renamed or linked to its final path.
 ///
-/// It is locked (flock(2)) while it is written. The system releases the lock when the writer ends, even if it is
-/// killed. So [`sweep`] can tell the remains of a killed writer from a file that another server writes at this
-/// moment.
+/// The file is locked (flock(2)) while it is written. The system releases the lock when the writer ends, even if it is killed.
+/// So [`sweep`] can tell the remains of a killed writer from a file that another server writes at this moment.
 pub(super) struct TemporaryFile<'a> {
     top: &'a Dir,
     path: PathBuf,
@@ -41,7 +40,9 @@ impl<'a> TemporaryFile<'a> {
     pub(super) fn write(top: &'a Dir, path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let mut temporary = Self::create(top, path)?;
         temporary.file.write_all(bytes)?;
+        // The ETag contains the time of modification, so two versions must not share it.
         temporary.file.set_modified(stamp())?;
+        // The bytes reach the disk before the name does: after a power cut the file is old or new, and never empty.
         temporary.file.sync_all()?;
         Ok(temporary)
     }
@@ -60,6 +61,7 @@ impl<'a> TemporaryFile<'a> {
                 Ok(file) if file.metadata()?.nlink() > 0 => {
                     return Ok(Self { top, path: beside, file, placed: false });
                 }
+                // The sweep has removed the file or is about to. Another name is tried.
                 Ok(_) | Err((_, nix::Error::EWOULDBLOCK)) => {}
                 Err((_, error)) => {
                     let _ = top.remove_file(&beside);
@@ -84,6 +86,7 @@ impl<'a> TemporaryFile<'a> {
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the owner cannot be set, and errors of the system.
     pub(super) fn replace(self, path: &Path, before: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
+        // A replacement is a new file, which would belong to this process.
         let (user, group) = (before.uid(), before.gid());
         if (own.uid(), own.gid()) != (user, group) {
             fchown(&*self.file, Some(user), Some(group))?;
@@ -93,7 +96,7 @@ impl<'a> TemporaryFile<'a> {
         self.rename(path)
     }
 
-    /// Moves the file to `path`, whether something is there or not.
+    /// Moves the file to `path`, and replaces an existing file.
     ///
     /// # Errors
     /// Errors of the system.
@@ -103,11 +106,11 @@ impl<'a> TemporaryFile<'a> {
         Ok(())
     }
 
-    /// Moves the file to `path`, where nothing may be.
+    /// Moves the file to `path`, where no file may exist.
     ///
     /// # Errors
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if something is there, even if another process has created
-    /// it a moment ago, and errors of the system.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if a file exists, even if another process has created it a moment ago,
+    /// and errors of the system.
     pub(super) fn link(self, path: &Path) -> io::Result<()> {
         match self.top.hard_link(&self.path, self.top, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -121,13 +124,14 @@ impl<'a> TemporaryFile<'a> {
 impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.placed {
+            // If this fails, the sweep of the next start removes the file.
             let _ = self.top.remove_file(&self.path);
         }
     }
 }
 
-/// Removes the temporary files that killed writers have left in a directory and below. A file that is being written
-/// is locked, and stays.
+/// Removes the temporary files left by killed writers in a directory and below. A file that is being written is locked, and
+/// stays.
 pub(super) fn sweep(top: &Dir) {
     super::walk::files(top, |path| {
         if path.file_name().and_then(OsStr::to_str).is_some_and(is_temporary) {
@@ -143,23 +147,27 @@ fn is_temporary(name: &str) -> bool {
 }
 
 fn remove_unlocked(top: &Dir, path: &Path) -> io::Result<()> {
+    // Another program may have put a pipe at such a name. Opening it must not block the start.
     let file = top.open_with(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK))?.into_std();
+    // A server that writes this file at the moment holds the lock.
     let _locked = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
     top.remove_file(path)
 }
 
-/// Returns an unpredictable number: the system draws the keys of a hasher.
+/// Returns an unpredictable number, made from the random keys that the system draws for a new hasher.
 fn random() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    // The keys of a thread only count up from its first ones, so the hashed value differs, too.
     RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Returns the present time, or a nanosecond after the last returned time if that is later. So no two files of this
-/// process have the same time. The system's own modification time advances in ticks of some milliseconds, and could
-/// not tell two versions of a file apart.
+/// Returns the present time, or a nanosecond after the last returned time if that is later, so that no two files of this
+/// process have the same time. The system's own modification time advances in ticks of some milliseconds, and could not
+/// distinguish two versions of a file.
 fn stamp() -> SystemTime {
     static LAST: Mutex<u64> = Mutex::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Half of the range leaves room for the steps of 1 below.
     let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     *last = now.max(*last + 1);
@@ -171,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_in_the_making_are_known_and_no_others() {
+    fn only_names_of_temporary_files_are_recognised_as_such() {
         assert!(is_temporary(&format!("{PREFIX}{:016x}", random())));
         for name in [
             ".coapace-1234-0",
@@ -185,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_name_is_not_taken_from_another_process_that_was_faster() {
+    fn creating_a_file_does_not_overwrite_one_that_another_process_created_first() {
         let folder = std::env::temp_dir().join(format!("coapace-link-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let top = Dir::open_ambient_dir(&folder, cap_std::ambient_authority()).expect("a folder");
@@ -205,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_files_have_the_same_time() {
+    fn no_two_written_files_have_the_same_modification_time() {
         let stamps: Vec<_> = (0..10_000).map(|_| stamp()).collect();
         assert!(stamps.is_sorted_by(|one, next| one < next));
     }

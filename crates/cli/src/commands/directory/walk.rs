@@ -6,10 +6,11 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::quota::{Files, Usage};
 
-/// Calls `each` with the path of every regular file below a directory. Links are not followed.
+/// Calls `each` with the path of every regular file below a directory. Symbolic links are not followed.
 pub(super) fn files(top: &Dir, mut each: impl FnMut(&Path)) {
     let mut ahead = vec![PathBuf::from(".")];
     while let Some(path) = ahead.pop() {
+        // A directory may vanish during the walk.
         let Ok(entries) = top.read_dir(&path) else { continue };
         for entry in entries.flatten() {
             match entry.file_type() {

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use coapace_net::{Identity, Request};
 
-/// A client, as bounds know it: by the identity that it has proved, or else by its network. One host may have all addresses of an
-/// IPv6 network of 64 bits (RFC 4291 §2.5.4), and every port.
+/// A client, as quotas and rates identify it: by the identity that it has proved, or without one by its network. One host may
+/// have all addresses of an IPv6 network of 64 bits (RFC 4291 §2.5.4), and every port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum WritingClient {
     Key(Vec<u8>),
@@ -25,6 +25,7 @@ impl From<&Request> for WritingClient {
         }
         Self::Network(match request.from().ip() {
             IpAddr::V4(ip) => ip.into(),
+            // The interface identifier is cleared, and the prefix of 64 bits stays.
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
         })
     }

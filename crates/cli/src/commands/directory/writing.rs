@@ -1,4 +1,4 @@
-//! The terms on which clients may write files, and the counts of what they wrote.
+//! The rules for writes to files (permissions, rates, quota), and the counters of writes.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -13,20 +13,20 @@ use crate::arguments::Serve;
 use crate::process::sample;
 use crate::rights::SharedRights;
 
-/// The terms of writing.
+/// The rules for writes of clients to files.
 pub(crate) struct WriteRules {
     rights: SharedRights,
     pub(super) pace: WritePace,
     pub(super) quota: Quota,
     pub(super) audit: Audit,
-    /// Locked from the check of a file to its replacement or removal, so that no client of any transport comes
-    /// between. One lock serves all files, because links can give a file several paths. The slow part, writing the
-    /// new content, happens before the lock is taken.
+    /// Locked from the check of a file to its replacement or removal, so that no other client intervenes. One lock serves all
+    /// files, because symbolic links can give a file several paths. The slow part, writing the new content, happens before the
+    /// lock is taken.
     pub(super) replacing: Mutex<()>,
 }
 
 impl WriteRules {
-    /// Returns the terms that the arguments give for a directory.
+    /// Returns the rules that the arguments give for a directory.
     pub(crate) fn new(serve: &Serve, rights: SharedRights, top: &Dir) -> Self {
         Self {
             rights,
@@ -37,11 +37,12 @@ impl WriteRules {
         }
     }
 
-    /// Checks that the client of a request has the right to write its path.
+    /// Checks that the client of a request has permission to write its path.
     ///
     /// # Errors
     /// 4.01 for a client without an identity, and 4.03 for others.
     pub(super) fn permit(&self, request: &Request) -> Result<(), Rejection> {
+        // A reload replaces the rights, so they are looked up for each request.
         let rights = self.rights.read().unwrap_or_else(PoisonError::into_inner);
         match (rights.as_ref(), request.peer_identity()) {
             (None, _) => Ok(()),

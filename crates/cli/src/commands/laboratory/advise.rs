@@ -1,7 +1,5 @@
 //! `coapace advise`.
 
-mod table;
-
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
@@ -10,11 +8,12 @@ use std::sync::atomic::Ordering;
 
 use coapace_inspect::advice::capture::Ending;
 use coapace_inspect::advice::fates::Fates;
-use coapace_inspect::advice::findings::{Findings, OTHERS};
+use coapace_inspect::advice::findings::Findings;
 use coapace_inspect::advice::fit::{Fit, TRIES};
 use coapace_inspect::advice::measures::TrafficMeasures;
 use coapace_inspect::advice::remarks;
 use coapace_inspect::advice::replay::{Replay, Replayed};
+use coapace_inspect::advice::report::AdviceReport;
 use coapace_inspect::advice::scenario_file::ScenarioFile;
 use coapace_inspect::advice::traffic::{self, CaptureEnd, Reading, Traffic};
 use coapace_inspect::advice::tshark::Tshark;
@@ -22,27 +21,16 @@ use coapace_inspect::advice::workload::ObservedWorkload;
 use coapace_run::contender::Contender;
 use coapace_scenario::naming;
 use indicatif::ProgressBar;
-use serde::Serialize;
 
 use crate::arguments::{Advise, Arguments, CaptureSide, OutputFormat};
 use crate::draft::{Draft, need_a_file_each};
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
-/// All results, for programs.
-#[derive(Serialize)]
-struct AdviceReport<'a> {
-    capture: &'a str,
-    findings: &'a Findings,
-    /// Advice about packets that could not be read.
-    advice: Option<&'a str>,
-    replays: &'a [Replayed],
-    remarks: &'a [String],
-}
-
 pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Failure> {
     let named = options.mechanism.iter().map(|label| Ok((label.clone(), naming::parse_mechanism(label)?)));
     let named: Vec<_> = named.collect::<Result<_, String>>().map_err(Failure::Usage)?;
+    // The scenario must not overwrite the capture that it is made from.
     need_a_file_each("CAPTURE and --scenario", &[Some(&options.capture), options.scenario.as_deref()])?;
     let draft = options.scenario.as_deref().map(Draft::create).transpose()?;
     let name = options.capture.display().to_string();
@@ -54,15 +42,18 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     let (traffic, advice) = read(arguments, options, side, &name)?;
     let fates = Fates::of(&traffic);
     let findings = Findings::of(&traffic, &fates, side);
+    let advice = advice.as_deref();
+    let report = AdviceReport { capture: &name, findings: &findings, advice, replays: &[], remarks: &[] };
     if findings.exchanges == 0 {
-        return Err(Failure::Input(format!("{name}: {}", nothing(&findings, advice.as_deref()))));
+        return Err(Failure::Input(format!("{name}: {}", report.nothing())));
     }
+    // Beside the server all answers seem to come at once, so replays would mean nothing.
     let has_round_trips = findings.side != CaptureEnd::Server;
     let loss = findings.loss.map_or(0.0, |loss| loss.share);
     let replays: Vec<Replayed> = if has_round_trips {
         let replay = Replay::new(&traffic, &fates, loss);
         if named.is_empty() {
-            replay.all()
+            replay.all(findings.timeouts.as_ref().and_then(|it| it.nearest.as_ref()))
         } else {
             named.iter().map(|(label, mechanism)| replay.one(label, mechanism)).collect()
         }
@@ -85,9 +76,7 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         // Findings and replays need no scenario, so they are printed.
         Err(_) => &[],
     };
-    let advice = advice.as_deref();
-    let report = AdviceReport { capture: &name, findings: &findings, advice, replays: &replays, remarks };
-    let printed = print(options.format, &report);
+    let printed = print(options.format, &AdviceReport { replays: &replays, remarks, ..report });
     fitted?;
     printed?;
     if was_stopped {
@@ -99,14 +88,15 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
 fn print(format: OutputFormat, report: &AdviceReport<'_>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        OutputFormat::Table => table::write(&mut out, report)?,
+        OutputFormat::Table => report.write(&mut out)?,
         OutputFormat::Csv => csv(&mut out, report.replays)?,
         OutputFormat::Json => writeln!(out, "{}", serde_json::to_string(report)?)?,
     }
     out.flush()
 }
 
-/// Reads the capture, and again with tshark if packets need that. Also returns advice about packets that are still unread.
+/// Reads the capture, and again with tshark if some packets cannot be read. Also returns advice about packets that are still
+/// unread.
 fn read(
     arguments: &Arguments,
     options: &Advise,
@@ -115,13 +105,14 @@ fn read(
 ) -> Result<(Traffic, Option<String>), Failure> {
     let reading = Reading { ports: options.ports.clone(), side };
     let traffic = read_once(arguments, options, &reading, None, name)?;
+    // Most captures need no tshark, so it is started only for a second reading.
     if !traffic.counts.needs_tshark() || traffic.ending == Ending::Stopped {
         return Ok((traffic, None));
     }
     // The capture is read a second time, which a pipe does not allow.
     if !options.capture.is_file() {
         let advice =
-            "name a regular file: tshark, which reads more link types and tunnels, is asked about those";
+            "name a regular file, so that tshark can read it, too: it knows more link types and tunnels";
         return Ok((traffic, Some(advice.to_owned())));
     }
     match Tshark::start(&options.capture, &options.ports) {
@@ -133,6 +124,7 @@ fn read(
             });
             Ok((traffic, advice))
         }
+        // A capture without tshark's packets may still be useful, so this is advice and no failure.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let advice = "install tshark (Debian: apt install tshark), which reads more link types and tunnels, and run this again";
             Ok((traffic, Some(advice.to_owned())))
@@ -166,7 +158,7 @@ fn read_once(
     traffic.map_err(|error| Failure::Input(format!("{name}: {error}")))
 }
 
-/// A reader that moves a progress bar.
+/// A reader that advances a progress bar.
 struct Counting {
     input: Box<dyn Read + Send>,
     bar: ProgressBar,
@@ -180,7 +172,7 @@ impl Read for Counting {
     }
 }
 
-/// Fits a scenario and writes its file. Returns remarks on it.
+/// Fits a scenario to the traffic of the capture, and writes it to a file. Returns remarks on the fit.
 fn fit(
     arguments: &Arguments,
     options: &Advise,
@@ -193,6 +185,7 @@ fn fit(
     let capture = options.capture.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let file = ScenarioFile { workload: &workload, capture: &capture, settings: &options.set };
     let nearest = findings.timeouts.as_ref().and_then(|timeouts| timeouts.nearest.as_ref());
+    // A mechanism that is far away explains nothing, so the fit then assumes RFC 7252.
     let nearest = nearest.filter(|nearest| nearest.is_near());
     let label = nearest.map_or("default", |nearest| &nearest.mechanism);
     let contender = Contender::parse(label).map_err(Failure::Input)?;
@@ -215,37 +208,15 @@ fn fit(
     if stop.load(Ordering::Relaxed) {
         remarks.push("Incomplete: the fit was interrupted.".to_owned());
     }
+    // An interrupted fit is written, too: the best path so far may do.
     let text = file.text(&fitted.link, &remarks)?;
     let path = draft.write(true, |out| out.write_all(text.as_bytes()))?;
     remark(arguments, &format!("scenario: {}", path.display()));
     Ok(remarks)
 }
 
-/// Returns why the capture shows no exchanges, and advice.
-fn nothing(findings: &Findings, advice: Option<&str>) -> String {
-    let read = &findings.reading;
-    let mut parts = vec![format!("no confirmable CoAP requests in {} packets", read.packets)];
-    if read.messages > 0 {
-        parts.push(format!("{} are other CoAP messages", read.messages));
-    }
-    parts.extend(read.skipped.iter().map(|(reason, count)| format!("{count} {reason}")));
-    if read.dtls > 0 {
-        let dtls = read.dtls;
-        parts.push(format!(
-            "{dtls} are DTLS, which cannot be read: capture inside its endpoint (coapace --pcap)"
-        ));
-    }
-    parts.extend(advice.map(str::to_owned));
-    if read.packets == 0 {
-        parts.push("capture while CoAP is spoken".to_owned());
-    } else if read.dtls == 0 && read.skipped.contains_key(OTHERS) {
-        parts.push("name the servers' ports with --port".to_owned());
-    }
-    parts.join("; ")
-}
-
 fn csv(out: &mut impl Write, replays: &[Replayed]) -> io::Result<()> {
-    writeln!(out, "mechanism,exchanges,first_timeout_s,retransmissions,needless,given_up,mean_s,p95_s")?;
+    writeln!(out, "mechanism,exchanges,first_timeout_s,retransmissions,spurious,given_up,mean_s,p95_s")?;
     for it in replays {
         // A name has no comma, but a list of parameters has.
         let quote = if it.mechanism.contains(',') { "\"" } else { "" };
@@ -256,7 +227,7 @@ fn csv(out: &mut impl Write, replays: &[Replayed]) -> io::Result<()> {
             it.exchanges,
             it.first_timeout_s,
             it.retransmissions,
-            it.needless,
+            it.spurious,
             it.given_up,
             it.mean_s,
             it.p95_s

@@ -23,42 +23,42 @@ use crate::{COMMIT, Failure};
 /// The text of `README.md` in an artefact.
 const README: &str = include_str!("artifact.md");
 
-/// An artefact while it is written, or made again to be compared.
+/// An artefact that is being written, or regenerated for comparison.
 pub(super) struct Artifact {
     folder: Folder,
     cells: Vec<ManifestCell>,
     making: Making,
 }
 
-/// The facts about the making of an artefact. A repetition takes them from the manifest.
+/// The command, the program and the time of an artefact. A repetition takes them from the manifest.
 struct Making {
     command: String,
     program: ProgramVersion,
-    /// The moment of writing; `None` to take the moment of the end.
+    /// The time of writing; `None` to use the time of completion.
     written: Option<String>,
 }
 
 impl Artifact {
-    /// Creates the folder that the command line asks for, if it does.
+    /// Creates the folder of an artefact if the command line asks for one.
     pub(super) fn asked(reproduce: &Reproduce) -> Result<Option<Self>, Failure> {
         reproduce.artifact.as_deref().map(Self::create).transpose()
     }
 
-    /// Creates the folder. This comes before the work, so that an error costs no time.
+    /// Creates the folder. This happens before the runs, so that an error costs no time.
     fn create(root: &Path) -> Result<Self, Failure> {
         let folder = Folder::create(root).map_err(|error| Failure::cannot_write(root, error))?;
         let making = Making { command: command_line(), program: program(), written: None };
         Ok(Self { folder, cells: Vec::new(), making })
     }
 
-    /// Makes an artefact that writes nothing, with the facts of a manifest about its making.
+    /// Returns an artefact that is only kept in memory, with time and program from a manifest.
     pub(super) fn again(manifest: &Manifest) -> Self {
         let Manifest { command, program, written, .. } = manifest.clone();
         let making = Making { command, program, written: Some(written) };
         Self { folder: Folder::unwritten(), cells: Vec::new(), making }
     }
 
-    /// Writes the scenarios and the results, in the order of the trials.
+    /// Writes the scenarios and the results, in the sequence of the trials.
     pub(super) fn add_results(
         &mut self,
         paper: &Paper,
@@ -68,6 +68,7 @@ impl Artifact {
         let Conducted { results, references, .. } = conducted;
         self.cells = results.iter().map(ManifestCell::of).collect();
         let page = paper.markdown(&self.making.command, results, references).map_err(Failure::Input)?;
+        // A repetition writes the recorded commit, so that its files can be equal byte for byte.
         let commit = self.making.program.commit.clone();
         self.write(|folder, cells| {
             let mut known = BTreeSet::new();
@@ -94,7 +95,8 @@ impl Artifact {
         })
     }
 
-    /// Writes the rest of the files, unless runs are missing, and reports that.
+    /// Writes the rest of the artefact and prints its folder. If runs are missing, only prints that
+    /// nothing was written.
     pub(super) fn complete(
         self,
         arguments: &Arguments,
@@ -115,7 +117,7 @@ impl Artifact {
         Ok(())
     }
 
-    /// Writes the report and the files about all files. Returns the hashes of all files.
+    /// Writes the report and the files that list all others. Returns the hashes of all files.
     pub(super) fn finish(
         mut self,
         request: &ReproductionRequest,
@@ -141,7 +143,7 @@ impl Artifact {
         self.folder.finish(&manifest).map_err(|error| Failure::cannot_write(&root, error))
     }
 
-    /// Writes files. An error names the folder.
+    /// Calls `write` with the folder and the cells. An error gets the name of the folder.
     fn write(
         &mut self,
         write: impl FnOnce(&mut Folder, &[ManifestCell]) -> io::Result<()>,
@@ -152,7 +154,7 @@ impl Artifact {
     }
 }
 
-/// Returns the arguments that shape the runs.
+/// Returns the arguments that affect the runs.
 fn request(reproduce: &Reproduce) -> ReproductionRequest {
     ReproductionRequest {
         paper: reproduce.paper.clone().unwrap_or_default(),
@@ -162,7 +164,7 @@ fn request(reproduce: &Reproduce) -> ReproductionRequest {
     }
 }
 
-/// Returns this program.
+/// Returns the description of this program for the manifest.
 pub(super) fn program() -> ProgramVersion {
     ProgramVersion { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() }
 }

@@ -14,21 +14,21 @@ use crate::arguments::Arguments;
 use crate::draft::Draft;
 use crate::shown::remark;
 
-/// The file of the report.
+/// The file name of the report.
 const REPORT: &str = "coapace-report.html";
 
 /// Repetitions: enough for steady medians over 100 clients, in a few seconds of computing.
 const SEEDS: u32 = 20;
 
-/// Sizes of the bottleneck's buffer in bytes: 26 responses, and never full. They are the extremes of Raitahila's
-/// thesis.
+/// Two sizes of the bottleneck's buffer in bytes: one for 26 responses, and one that is never full. They are the
+/// extremes of Raitahila's thesis.
 const BUFFERS: &str = "2500,1410000";
 
-/// The experiment, before it begins.
+/// The description that is printed before the runs.
 const ABOUT: &str = "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each, with a buffer \
     of 2500 bytes and with one that is never full. FCT is the time of a client from its first request to its last response.";
 
-/// The most columns of the text before a table. Longer lines are hard to read.
+/// The most columns of text before a table. Longer lines are hard to read.
 const WIDEST: usize = 120;
 
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
@@ -50,6 +50,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let title = "CoAP congestion control on an NB-IoT-like link";
     let written =
         write_report(arguments, Some(file), None, &conducted, || report(title, subtitle, &conducted));
+    // The table is printed even if the report cannot be written.
     let printed = print_table(&conducted);
     written?;
     printed?;

@@ -21,10 +21,10 @@ use crate::draft::Draft;
 use crate::shown::{remark, shown, tell};
 use crate::{COMMIT, Failure, interrupt};
 
-/// The time that a case waits for a client that somebody else starts.
+/// The time that a case waits for the first request of a client that the user starts.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Packet numbers that the page has of a verdict; JSON has all.
+/// The most packet numbers that the text shows for a verdict. JSON shows all.
 const LISTED: usize = 8;
 
 pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Failure> {
@@ -32,11 +32,15 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
         return list(&mut io::stdout().lock());
     }
     let (plan, what) = plan(options)?;
+    // The file is created before the cases run, so that an error costs no time.
     let capture = options.pcap.as_deref().map(Draft::create).transpose()?;
     let writer = capture.as_ref().map(Draft::writer).transpose()?;
     let recorder = Recorder::new(writer.map(|writer| Box::new(writer) as Box<dyn Write + Send>));
     let longest = planned(&plan.cases, options.quick, plan.at_once);
-    remark(arguments, &format!("{what}: {} cases, at most {}", plan.cases.len(), minutes(longest)));
+    remark(
+        arguments,
+        &format!("{what}: {} cases, which take at most {}", plan.cases.len(), minutes(longest)),
+    );
 
     let stop = interrupt::watch();
     let news = |news: News<'_>| match news {
@@ -69,7 +73,7 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
     match faults {
         _ if !is_complete => Err(Failure::Interrupted("interrupted: not every case was run".to_owned())),
         0 if findings(&examined).all(|(_, finding)| finding.severity == Severity::NotTested) => {
-            Err(Failure::Network("no case could be tested".to_owned()))
+            Err(Failure::Network("no case could be tested; the verdicts give the reasons".to_owned()))
         }
         0 => Ok(()),
         1 => Err(Failure::Refused("1 fault".to_owned())),
@@ -77,7 +81,7 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
     }
 }
 
-/// Returns what the arguments ask for, and a text for it.
+/// Returns the examination that the arguments ask for, and its description.
 fn plan(options: &Examine) -> Result<(ExaminationPlan, String), Failure> {
     let side = if options.uri.is_some() { ExaminedSide::Server } else { ExaminedSide::Client };
     let command = ClientCommand::new(options.command.clone());
@@ -94,6 +98,7 @@ fn plan(options: &Examine) -> Result<(ExaminationPlan, String), Failure> {
     let (address, what) = match (&options.uri, options.listen, &command) {
         (Some(text), ..) => {
             let uri: Uri = text.parse().map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+            // The cases are about messages of UDP, and examine stacks without keys.
             if uri.scheme != Scheme::Coap {
                 return Err(Failure::Usage(format!("{text}: only coap:// can be examined")));
             }
@@ -112,6 +117,7 @@ fn plan(options: &Examine) -> Result<(ExaminationPlan, String), Failure> {
         }
         (None, Some(address), None) => (address, format!("client that asks {address}")),
         (None, address, Some(_)) => {
+            // With port 0 each case gets a free port, so that several can run at a time.
             let address = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
             (address, format!("client {}", options.command.join(" ")))
         }
@@ -138,7 +144,7 @@ fn selected(side: ExaminedSide, only: &[String]) -> Result<Vec<&'static Case>, F
     for name in only {
         if all.iter().all(|case| case.name != name) {
             let known = all.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
-            return Err(Failure::Usage(format!("there is no case `{name}`; there is {known}")));
+            return Err(Failure::Usage(format!("unknown case `{name}`; the cases are {known}")));
         }
     }
     Ok(all.iter().filter(|case| only.is_empty() || only.iter().any(|name| name == case.name)).collect())
@@ -155,8 +161,9 @@ fn resource(uri: &Uri) -> Options {
     options
 }
 
-/// Reads a path with an optional query.
+/// Parses a path with an optional query into the options of a request.
 fn path_of(text: &str) -> Result<Options, Failure> {
+    // The host is a placeholder: only path and query are used.
     let uri = format!("coap://h/{}", text.trim_start_matches('/')).parse::<Uri>();
     uri.map(|uri| resource(&uri)).map_err(|error| Failure::Usage(format!("{text}: {error}")))
 }
@@ -168,9 +175,8 @@ fn resolve(uri: &Uri) -> Result<SocketAddr, Failure> {
         Host::Name(name) => format!("{name}:{}", uri.port),
     };
     let found = coapace_net::addresses(&text);
-    let found =
-        found.map_err(|error| Failure::Network(format!("there is no address for {text}: {error}")))?;
-    found.first().copied().ok_or_else(|| Failure::Network(format!("there is no address for {text}")))
+    let found = found.map_err(|error| Failure::Network(format!("{text} has no address: {error}")))?;
+    found.first().copied().ok_or_else(|| Failure::Network(format!("{text} has no address")))
 }
 
 fn findings(examined: &[Examined]) -> impl Iterator<Item = (&Examined, &Finding)> {
@@ -200,6 +206,7 @@ fn page(out: &mut impl Write, what: &str, examined: &[Examined]) -> io::Result<(
             }
             writeln!(out, "]")?;
         }
+        // A machine that is too busy makes timeouts look longer than they were.
         if one.lateness.is_overloaded() {
             writeln!(out, "  overload    {}; examine again on an idle machine", one.lateness)?;
         }
@@ -216,6 +223,7 @@ fn page(out: &mut impl Write, what: &str, examined: &[Examined]) -> io::Result<(
         count(Severity::Ok),
         count(Severity::NotTested)
     )?;
+    // Measured times are too long by this at most, so a reader has to know it.
     let mut lateness = Lateness::default();
     for one in examined {
         lateness.merge(one.lateness);
@@ -281,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_names_a_server_and_a_command_a_client() {
+    fn examine_takes_a_uri_as_a_server_and_a_command_as_a_client() {
         let server = planned_with("coap://127.0.0.1:5690/a?b=c --observe /clock").expect("a plan");
         assert_eq!(server.side, ExaminedSide::Server);
         assert_eq!(server.address.port(), 5690);
@@ -292,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_cannot_be_examined_is_refused() {
+    fn examine_refuses_a_target_that_it_cannot_examine() {
         for words in ["--quick", "coaps://127.0.0.1/", "coap://127.0.0.1/ --only backoff", "-- get coap://x"]
         {
             assert!(matches!(planned_with(words), Err(Failure::Usage(_))), "{words}");

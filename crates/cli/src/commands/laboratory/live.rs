@@ -26,11 +26,12 @@ use crate::process::raise_descriptor_limit;
 use crate::shown::remark;
 use crate::{COMMIT, Failure, interrupt, progress};
 
-/// The time between two steps of the progress bar.
+/// The time between two updates of the progress bar.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Simulates all trials, and then runs them live with each of the `peers`; `None` is our own server and clients. The simulation has
-/// at least `simulated_seeds` seeds. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps finished ones.
+/// Simulates all trials, with at least `simulated_seeds` seeds, and then runs them live with each of the `peers`;
+/// `None` for our own server and clients. Prints all rows at the end. Ctrl-C ends the live runs, and finished runs are
+/// printed.
 pub(super) fn conduct_live(
     arguments: &Arguments,
     trials: &[Trial],
@@ -40,6 +41,7 @@ pub(super) fn conduct_live(
     peers: &[Option<PeerCommand>],
     rows: Option<RowOutput>,
 ) -> Result<Conducted, Failure> {
+    // All trials are checked before the first run, so that a mistake costs no time.
     for trial in trials {
         fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
         for peer in peers.iter().flatten() {
@@ -58,8 +60,10 @@ pub(super) fn conduct_live(
     });
     let journal = journal.transpose()?;
     raise_descriptor_limit();
+    // Live runs are few because they take real time. Simulated ones are cheap, and more of them narrow the interval.
     let more = |trial: &Trial| Trial { seeds: trial.seeds.max(simulated_seeds), ..trial.clone() };
     let to_simulate: Vec<Trial> = trials.iter().map(more).collect();
+    // The simulation comes first: its durations say how long the live runs will take.
     let simulated = simulate(arguments, &to_simulate, stop);
     let planned = runs(&to_simulate) + runs(trials) * peers.len();
     let mut outcome = LiveResults::default();
@@ -73,6 +77,7 @@ pub(super) fn conduct_live(
     // A run that failed is missing.
     let made: usize = results.iter().map(|result| result.runs.len()).sum();
     let mut failures = outcome.failures.into_iter();
+    // If every run was made, a failure is about the journal, which is a remark. Otherwise the first one ends the command.
     let failed = if made < planned { failures.next() } else { None };
     for line in outcome.health.words().into_iter().chain(failures) {
         remark(arguments, &line);
@@ -119,6 +124,7 @@ fn run(
         journal,
         stop: interrupt::watch(),
     };
+    // The bar moves with the time, because a live run may last for minutes and ends all at once.
     let (begun, is_over) = (Instant::now(), AtomicBool::new(false));
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
@@ -139,7 +145,7 @@ fn run(
     outcome
 }
 
-/// Puts the live cells of each trial behind the simulated one. Cells without runs are left out.
+/// Puts the live cells of each trial after the simulated cell. Cells without runs are left out.
 fn interleaved(simulated: Vec<CellResult>, live: &[CellResult], trials: usize) -> Vec<CellResult> {
     let mut all = Vec::new();
     for (place, cell) in simulated.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Replaces `artifact.rs` if the command is built without the feature `parquet`: there are no artefacts then.
+//! Replaces `artifact.rs` if the command is built without the feature `parquet`, and so without artefacts.
 
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{Paper, PaperSource};
@@ -8,7 +8,7 @@ use super::output::Conducted;
 use crate::Failure;
 use crate::arguments::{Arguments, Reproduce};
 
-/// A type without values.
+/// A type without values, because no artefact can exist.
 pub(super) enum Artifact {}
 
 impl Artifact {

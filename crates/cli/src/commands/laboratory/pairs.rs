@@ -18,12 +18,12 @@ use crate::draft::Draft;
 use crate::shown::remark;
 use crate::{COMMIT, Failure};
 
-/// Lets every two mechanisms share the network of a scenario.
+/// Runs every pair of mechanisms in the network of a scenario.
 pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failure> {
     let conditions = conditions(&run.set).map_err(Failure::Usage)?;
     let [settings] = conditions.as_slice() else {
         return Err(Failure::Usage(format!(
-            "--pairs is under one condition, and --set names {}: run one after the other",
+            "--pairs needs one condition, and --set makes {}: run the command once for each",
             conditions.len()
         )));
     };
@@ -32,12 +32,13 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     let seeds = run.seeds.unwrap_or(Seeds::up_to(coexistence::SEEDS));
     let mut trials = trials(&scenario, &mechanisms, seeds.count).map_err(Failure::Usage)?;
     set_seeds(&mut trials, Some(seeds));
+    // Files are created before the runs, so that an error costs no time.
     let page = run.report.as_deref().map(Draft::create).transpose()?;
     run.figures.dir().map(create_dir).transpose()?;
     remark(
         arguments,
         &format!(
-            "{} mechanisms, each with each: {} runs of {} clients",
+            "{} mechanisms, each paired with each: {} runs of {} clients",
             mechanisms.len(),
             runs(&trials),
             scenario.clients.count
@@ -53,6 +54,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
         coexistence: Some(matrix.clone()),
         ..report(&scenario.title, &scenario.summary, &conducted)
     });
+    // The table is printed even if the report cannot be written.
     let printed = print(&matrix, run.format, &conducted);
     written?;
     printed?;
@@ -62,7 +64,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     conducted.end()
 }
 
-/// Prints the matrix, or its rows for programs.
+/// Prints the matrix of pairs, or its rows as csv or json.
 fn print(matrix: &Matrix, format: OutputFormat, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {

@@ -32,6 +32,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     remark(arguments, &format!("{mechanisms} over {cells}: {planned}"));
     let start = Instant::now();
     let mut conducted = conduct(arguments, &trials, References::default(), None)?;
+    // The ranking owns the results: copies of thousands of runs would double the memory.
     let results = std::mem::take(&mut conducted.results);
     let ranking = Ranking::of(&suite, results);
     let took = start.elapsed().as_secs_f64();
@@ -40,6 +41,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
         ranking: Some(ranking.clone()),
         ..report(&suite.title, &suite.summary, &conducted)
     });
+    // The table is printed even if the report cannot be written.
     let printed = print(&ranking, rank.format, &conducted);
     written?;
     printed?;
@@ -47,7 +49,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     conducted.end()
 }
 
-/// Prints the ranking, or its rows for programs.
+/// Prints the ranking, or its rows as csv or json.
 fn print(ranking: &Ranking, format: OutputFormat, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {

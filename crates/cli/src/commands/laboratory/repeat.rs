@@ -22,15 +22,19 @@ use crate::arguments::{Arguments, seeds};
 use crate::shown::remark;
 use crate::{COMMIT, Failure};
 
-/// The differences that are printed in full.
+/// The most differences that are printed in full.
 const SHOWN: usize = 5;
 
 pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
     let manifest = read(folder)?;
     let here = program();
     if manifest.program == here {
-        remark(arguments, &format!("files: as they were written, by this program: coapace {}", here.words()));
+        remark(
+            arguments,
+            &format!("files: written by the same version of this program, coapace {}", here.words()),
+        );
     } else {
+        // Another version may have other results by right, so the difference is named before they are compared.
         let other = format!("recorded by coapace {}, repeated by {}", manifest.program.words(), here.words());
         writeln!(io::stdout().lock(), "another program: {other}")?;
     }
@@ -45,6 +49,7 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let differing = manifest.differing_runs(&conducted.results);
     refuse(&differing, &format!("{} of {runs} runs differ", differing.len()))?;
     compare_figures(folder, &conducted)?;
+    // Files are compared last: if runs or figures differ, those are the better explanation.
     let again = made_again(&manifest, &trials, &mut conducted)?;
     let failed = |error| Failure::Io(format!("cannot compare {}", folder.display()), error);
     let mut differing = differing_files(folder, &again).map_err(failed)?;
@@ -52,8 +57,8 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let is_edited = differing.iter().any(|file| file.path() == METADATA);
     differing.retain(|file| file.path() != METADATA);
     let files = again.len() - usize::from(is_edited);
-    let told = format!("every run is identical, but {} of {files} files differ", differing.len());
-    refuse(&differing, &told)?;
+    let message = format!("every run is identical, but {} of {files} files differ", differing.len());
+    refuse(&differing, &message)?;
     let mut out = io::stdout().lock();
     writeln!(out, "identical: {runs} runs, every event and every figure")?;
     let compared = again.iter().map(|file| file.path.as_str()).filter(|path| !is_edited || *path != METADATA);
@@ -65,7 +70,7 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// Makes every file of the artefact again, in memory. Returns their hashes.
+/// Regenerates every file of the artefact in memory. Returns their hashes.
 fn made_again(
     manifest: &Manifest,
     trials: &[Trial],
@@ -86,18 +91,18 @@ fn made_again(
     artifact.finish(request, &source, &report)
 }
 
-/// Lists files. Files of scenarios are counted, because there may be hundreds.
+/// Formats a list of files. Files of scenarios are only counted, because there may be hundreds.
 fn listed<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     let (scenarios, mut others): (Vec<_>, Vec<_>) = paths.partition(|path| path.starts_with("scenarios/"));
     others.sort_unstable();
-    format!("{}, and {} files in scenarios", others.join(", "), scenarios.len())
+    format!("{}, and {} files in scenarios/", others.join(", "), scenarios.len())
 }
 
-/// Reads the manifest of an artefact whose files are as they were written.
+/// Reads the manifest of an artefact after verifying all its files.
 fn read(folder: &Path) -> Result<Manifest, Failure> {
     let damages = verify(folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            Failure::Input(format!("{} is no whole artefact: there is no {SUMS} in it", folder.display()))
+            Failure::Input(format!("{} is an incomplete artefact: it lacks {SUMS}", folder.display()))
         }
         _ => Failure::Io(format!("cannot check {}", folder.join(SUMS).display()), error),
     })?;
@@ -108,7 +113,7 @@ fn read(folder: &Path) -> Result<Manifest, Failure> {
     Manifest::read(&text).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
-/// Returns the trials that follow from the arguments of the artefact, and what they are compared with.
+/// Returns the trials that the recorded arguments of an artefact ask for, and the published values.
 fn planned(request: &ReproductionRequest) -> Result<(Vec<Trial>, References), String> {
     let range = request.seeds.as_deref().map(seeds).transpose()?;
     let (mut trials, references) =
@@ -117,21 +122,21 @@ fn planned(request: &ReproductionRequest) -> Result<(Vec<Trial>, References), St
     Ok((trials, references))
 }
 
-/// Ends the command before the work if this program would run other cells than those recorded.
+/// Ends the command before the runs if this program would run other cells than the recorded ones.
 fn refuse_other_cells(manifest: &Manifest, trials: &[Trial]) -> Result<(), Failure> {
     let key = |cell: &ManifestCell| (cell.scenario_hash.clone(), cell.mechanism.clone());
     let planned: Vec<_> = cells(trials).iter().map(ManifestCell::of).collect();
-    let lacking = |these: &[ManifestCell], those: &[ManifestCell], told: &str| -> Vec<String> {
+    let lacking = |these: &[ManifestCell], those: &[ManifestCell], message: &str| -> Vec<String> {
         let known: BTreeSet<_> = those.iter().map(key).collect();
         let alone = these.iter().filter(|cell| !known.contains(&key(cell)));
-        alone.map(|cell| format!("{}: {told}", cell.words())).collect()
+        alone.map(|cell| format!("{}: {message}", cell.words())).collect()
     };
-    let mut differing = lacking(&manifest.cells, &planned, "recorded, and none of this program's");
-    differing.extend(lacking(&planned, &manifest.cells, "one of this program's, and not recorded"));
+    let mut differing = lacking(&manifest.cells, &planned, "recorded, but this program does not run it");
+    differing.extend(lacking(&planned, &manifest.cells, "run by this program, but not recorded"));
     refuse(&differing, "this program has other scenarios or mechanisms for the paper: nothing was run")
 }
 
-/// Compares the tables of cells and of runs with the recorded ones.
+/// Compares the tables of cells and of runs with the recorded tables. Fails if a value differs.
 fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> {
     for (name, each) in [("cells", false), ("runs", true)] {
         let path = folder.join(format!("results/{name}.parquet"));
@@ -140,14 +145,14 @@ fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> 
         let repeated = rows(&conducted.results, &conducted.references, each, COMMIT)
             .map_err(|error| failed(io::Error::other(error)))?;
         let differing = differing_values(&recorded, &repeated);
-        let told = format!("every run is identical, but {} figures of {name} differ", differing.len());
-        refuse(&differing, &told)?;
+        let message = format!("every run is identical, but {} figures of {name} differ", differing.len());
+        refuse(&differing, &message)?;
     }
     Ok(())
 }
 
-/// Prints the first differences and fails, if there are any.
-fn refuse(differences: &[impl Display], told: &str) -> Result<(), Failure> {
+/// Prints the first [`SHOWN`] differences and fails with `message`, if there are any differences.
+fn refuse(differences: &[impl Display], message: &str) -> Result<(), Failure> {
     if differences.is_empty() {
         return Ok(());
     }
@@ -158,5 +163,5 @@ fn refuse(differences: &[impl Display], told: &str) -> Result<(), Failure> {
     if let Some(others) = differences.len().checked_sub(SHOWN).filter(|others| *others > 0) {
         writeln!(out, "… and {others} more")?;
     }
-    Err(Failure::Refused(told.to_owned()))
+    Err(Failure::Refused(message.to_owned()))
 }

@@ -87,6 +87,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         remark(arguments, &format!("page: {}", path.display()));
         Ok(())
     });
+    // Before the results are sorted below, because an artefact has them in the sequence of the trials.
     let kept = artifact
         .as_mut()
         .filter(|_| conducted.is_complete())
@@ -94,6 +95,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     if !is_live {
         conducted.references.sort_worst_first(&mut conducted.results);
     }
+    // The report is made only if a part of it is written.
     let report = LazyCell::new(|| paper_report(&source, quick.as_deref(), &conducted));
     let written = write_report(arguments, page, Some(&reproduce.figures), &conducted, || &*report);
     let kept = kept.and_then(|()| {
@@ -110,7 +112,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     conducted.end()
 }
 
-/// Prints the table and the summary, or the orders for programs. Their other rows were printed while the runs were made.
+/// Prints the table and the summary, or the published rankings as csv or json. Rows of results were printed during the runs.
 fn print(
     reproduce: &Reproduce,
     paper: &Paper,
@@ -133,18 +135,18 @@ fn print(
     writeln!(io::stdout().lock(), "\n{quick}{}", paper.summary(&conducted.results, &conducted.references))
 }
 
-/// Returns the report of a paper. `quick` says what a quick reproduction leaves out.
+/// Returns the report of a paper. `quick` describes how a quick reproduction differs.
 pub(super) fn paper_report(source: &PaperSource, quick: Option<&str>, conducted: &Conducted) -> Report {
     let subtitle: Vec<_> = [Some(source.source.as_str()), quick].into_iter().flatten().collect();
     report(&source.title, &subtitle.join("; "), conducted)
 }
 
-/// Returns a line about the parts that a quick reproduction leaves out.
+/// Returns a line that describes how a quick reproduction differs from the full one.
 pub(super) fn left_out(paper: &Paper) -> Result<String, Failure> {
     paper.quick().map(|less| format!("quick: {less}")).map_err(Failure::Input)
 }
 
-/// Returns the mechanisms that are run beside the paper's.
+/// Returns the mechanisms to run beside the paper's.
 pub(super) fn others(labels: &[String]) -> Result<Vec<Contender>, String> {
     labels.iter().map(|label| Contender::parse(label)).collect()
 }

@@ -46,8 +46,10 @@ pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     let (pcap, trace) = (draft(&run.pcap)?, draft(&run.trace)?);
     run.figures.dir().map(create_dir).transpose()?;
     let Some(first) = trials.first() else { return Ok(()) };
+    // The captured run is made apart: writing its packets would slow the others.
     capture(arguments, first, pcap, trace)?;
     let references = References::of(&trials);
+    // If rows are the only output, a closed pipe ends the runs. Other files would still be wanted.
     let is_alone = page.is_none() && film.is_none() && run.figures.dir().is_none();
     let rows = run.format.lines().map(|lines| RowOutput { lines, each: run.each, is_alone });
     #[cfg(emulation)]
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, references, rows))?;
     let File { title, summary, .. } = &**first.scenario;
     let filmed = film.map_or(Ok(()), |file| write_film(arguments, file, title, &conducted));
+    // All outputs are written before the first error is returned, because the runs took the time.
     let written =
         write_report(arguments, page, Some(&run.figures), &conducted, || report(title, summary, &conducted));
     let printed = if run.format == OutputFormat::Table { print_table(&conducted) } else { Ok(()) };
@@ -88,7 +91,7 @@ fn write_film(
     Ok(())
 }
 
-/// Writes the packets and events of the first run to the files that were asked for.
+/// Writes the packets and events of the first run to the requested files.
 fn capture(
     arguments: &Arguments,
     first: &Trial,
@@ -103,7 +106,7 @@ fn capture(
     let writer = |file: &Option<Draft>| file.as_ref().map(Draft::writer).transpose();
     let (pcap_out, trace_out) = (writer(&pcap)?, writer(&trace)?);
     let Trial { scenario, contender, first_seed, .. } = first.clone();
-    let told = format!("captured: {}, seed {first_seed}", contender.label);
+    let message = format!("captured: {}, seed {first_seed}", contender.label);
     let write = move || capture::write(&scenario, &contender, first_seed, pcap_out, trace_out);
     // A run cannot be stopped, so an interruption leaves its thread behind.
     let thread = thread::Builder::new().spawn(write).map_err(failed)?;
@@ -113,10 +116,11 @@ fn capture(
         ));
     };
     written.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(failed)?;
+    // A file gets its name only when it is whole.
     for file in [pcap, trace].into_iter().flatten() {
         file.put(true)?;
     }
-    remark(arguments, &told);
+    remark(arguments, &message);
     Ok(())
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn search(arguments: &Arguments, search: &SearchArguments) -> Result<
         brackets: search.brackets,
         seed: search.seed,
     };
+    // The new name hides the arguments.
     let (each, is_kept) = (search.each, search.journal.is_some());
     let mut search = search::Search::open(terms, VERSION, search.journal.as_deref())?;
     let known = search.journal().evaluations();
@@ -28,16 +29,18 @@ pub(crate) fn search(arguments: &Arguments, search: &SearchArguments) -> Result<
     }
     let stop = interrupt::watch();
     let bar = progress::bar(search.progress().1, arguments.quiet);
-    let mut told = 0;
+    let mut printed = 0;
     let ended = search.conduct(arguments.jobs(), stop, || Ok(()), &mut |search| {
         bar.set_position(search.progress().0 as u64);
-        let news = &search.found()[told..];
-        told = search.found().len();
+        // `found` grows with every round, and each network is printed once.
+        let news = &search.found()[printed..];
+        printed = search.found().len();
         let print = || {
             let mut out = io::stdout().lock();
             news.iter().try_for_each(|it| out.write_all(it.text(search.set(), each).as_bytes()))?;
             out.flush()
         };
+        // The bar would be drawn into the lines if it were not suspended.
         if news.is_empty() { Ok(()) } else { bar.suspend(print) }
     });
     bar.finish_and_clear();
@@ -45,9 +48,9 @@ pub(crate) fn search(arguments: &Arguments, search: &SearchArguments) -> Result<
         Ok(())
     } else {
         let kept = if is_kept {
-            "the journal has what was measured"
+            "the journal has the measurements so far"
         } else {
-            "--journal FILE keeps what is measured"
+            "--journal FILE keeps measurements"
         };
         Err(Failure::Interrupted(format!("interrupted: {kept}")))
     }

@@ -24,7 +24,7 @@ pub(super) fn sensitivity(
     remark(arguments, &source.source);
     remark(
         arguments,
-        &format!("{} variants of its conditions: {} runs", plan.variants(), runs(&plan.trials)),
+        &format!("{} variants of the paper's conditions: {} runs", plan.variants(), runs(&plan.trials)),
     );
     let conducted = conduct(arguments, &plan.trials, References::default(), None)?;
     if !conducted.is_complete() {
@@ -37,13 +37,14 @@ pub(super) fn sensitivity(
         sensitivity: Some(sensitivity.clone()),
         ..report(&source.title, &source.source, &conducted)
     });
+    // The table is printed even if the report cannot be written.
     let printed = print(&sensitivity, reproduce.format, paper.key);
     written?;
     printed?;
     conducted.end()
 }
 
-/// Prints the table, or its rows for programs.
+/// Prints the table, or its rows as csv or json.
 fn print(sensitivity: &Sensitivity, format: OutputFormat, paper: &str) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {

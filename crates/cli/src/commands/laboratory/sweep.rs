@@ -13,12 +13,13 @@ use crate::arguments::{Arguments, RunArguments};
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
-/// Makes the runs that the directory `to` lacks.
+/// Makes the runs that the dataset in the directory `to` lacks.
 pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Result<(), Failure> {
     let source = Source::find(&run.scenario)?;
     let conditions = conditions(&run.set).map_err(Failure::Usage)?;
     let seeds = run.seeds.map(|seeds| (seeds.first, seeds.count));
     let begin = Instant::now();
+    // Planning checks every scenario, so a mistake shows before the directory is made.
     let plan = Arc::new(Plan::new(source, conditions, &run.mechanism, seeds)?);
     let planned = begin.elapsed().as_secs_f64();
     let (folder, to) = (to, to.display());
@@ -38,6 +39,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Resul
     });
     bar.finish_and_clear();
     let made = made.map_err(named)?;
+    // The runs so far are in the directory, and the same command goes on after them.
     if made < asked {
         return Err(Failure::Interrupted(format!(
             "incomplete: interrupted after {made} of {asked} runs, which are in {to}; the same command makes the others"
@@ -47,7 +49,9 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Resul
     let took = start.elapsed().as_secs_f64();
     remark(
         arguments,
-        &format!("{made} runs{shard} in {took:.1} s, planned in {planned:.1} s, {reused} were there: {to}"),
+        &format!(
+            "{made} runs{shard} in {took:.1} s, planned in {planned:.1} s, {reused} were there before: {to}"
+        ),
     );
     remark(arguments, &format!("to read them: polars.scan_parquet(\"{to}/part-*.parquet\")"));
     Ok(())

@@ -8,7 +8,7 @@ use coapace_net::{NotJoined, Server, ServerConfig};
 
 use crate::Failure;
 use crate::activation::Passed;
-use crate::addresses::named;
+use crate::addresses::{cannot_bind, named};
 use crate::arguments::Serve;
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
@@ -16,7 +16,7 @@ use crate::secure::Certificates;
 #[cfg(not(feature = "tls"))]
 use crate::secure::SecureServer;
 
-/// A server with its scheme, URI and address.
+/// A bound server with its scheme, URI and address.
 pub(super) struct Listener {
     pub(super) scheme: Scheme,
     pub(super) uri: String,
@@ -26,18 +26,20 @@ pub(super) struct Listener {
 
 impl Listener {
     fn new(scheme: Scheme, server: Server) -> Result<Self, Failure> {
-        let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
+        let address =
+            server.local_addr().map_err(|error| Failure::Io("a socket has no address".to_owned(), error))?;
         Ok(Self { scheme, uri: format!("{scheme}://{address}"), address, server })
     }
 
-    /// Returns the server's port, if it is over UDP or DTLS.
+    /// Returns the server's port if it uses UDP or DTLS.
     pub(super) fn datagrams(&self) -> Option<CoapPort> {
         let dtls = self.scheme == Scheme::Coaps;
         (dtls || self.scheme == Scheme::Coap).then(|| CoapPort { port: self.address.port(), dtls })
     }
 }
 
-/// Binds to all addresses. No request is answered before all have succeeded.
+/// Binds a server for each transport of the arguments, or takes over sockets from systemd. No server
+/// answers requests before all are bound.
 pub(super) fn listeners(
     serve: &Serve,
     config: &ServerConfig,
@@ -50,6 +52,7 @@ pub(super) fn listeners(
         None => Ok(vec![([0u16; 8], port).into(), ([0u8; 4], port).into()]),
     };
     let mut listeners: Vec<Listener> = Vec::new();
+    // UDP comes first, because DTLS takes the port after its port unless another is named.
     if serve.plain_udp() {
         let server = match serve.bind.as_deref().and_then(Passed::name) {
             Some(name) => {
@@ -88,6 +91,7 @@ pub(super) fn listeners(
             adopt_stream(scheme, listener, config.clone(), &certificates)
                 .map_err(|error| not_adopted(flag, error))?
         } else {
+            // The system refuses a second listener at a port of TCP, so no trial bind is needed.
             let to_stream = |to: &[SocketAddr]| bind_stream(scheme, to, config.clone(), &certificates);
             bind(flag, &named(flag, text)?, false, to_stream)?
         };
@@ -95,7 +99,7 @@ pub(super) fn listeners(
     }
     if listeners.is_empty() {
         return Err(Failure::Usage(
-            "--no-udp leaves nothing to answer at; add --tcp, --ws, --tls or --wss, or -u and -k for DTLS"
+            "--no-udp leaves no address to listen at; add --tcp, --ws, --tls or --wss, or -u and -k for DTLS"
                 .to_owned(),
         ));
     }
@@ -117,7 +121,7 @@ fn bind_stream(
     }
 }
 
-/// Takes over a socket for a server over a reliable transport.
+/// Makes a server over a reliable transport from a listening socket that systemd passed.
 fn adopt_stream(
     scheme: Scheme,
     listener: TcpListener,
@@ -133,15 +137,19 @@ fn adopt_stream(
 }
 
 fn not_adopted(flag: &str, error: io::Error) -> Failure {
-    Failure::Io(format!("cannot use the socket of {flag}"), error)
+    Failure::Io(format!("cannot serve on the socket that systemd passed for {flag}"), error)
 }
 
-/// Returns the default address for DTLS: UDP's, one port higher, like 5684 after 5683 (RFC 7252 §6.2).
+/// Returns the default address for DTLS: the address for UDP with the next port, as 5684 follows 5683
+/// (RFC 7252 §6.2). The port is 0, for any free port, if it was 0 for UDP.
 fn one_higher(udp: &Listener, asked: Option<&str>) -> Result<SocketAddr, Failure> {
     let mut address = udp.address;
+    // The system chose UDP's port, and the one above it may be taken.
     let any = asked.is_some_and(|asked| asked.ends_with(":0"));
     let port = if any { Some(0) } else { address.port().checked_add(1) };
-    address.set_port(port.ok_or_else(|| Failure::Usage("give the port with --dtls".to_owned()))?);
+    address.set_port(port.ok_or_else(|| {
+        Failure::Usage("no port is above the port for UDP; give the port for DTLS with --dtls".to_owned())
+    })?);
     Ok(address)
 }
 
@@ -156,20 +164,11 @@ fn bind(
     // Threads share a UDP port, so another server at the same port would not be noticed. A trial bind finds it.
     let alone =
         addresses.iter().map(|address| if datagrams { UdpSocket::bind(address).map(drop) } else { Ok(()) });
+    // One address that can be bound is enough.
     let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
-    free.and_then(|()| server(addresses)).map_err(|error| {
-        Failure::Network(match error.kind() {
-            _ if matches!(error.get_ref(), Some(inner) if inner.is::<NotJoined>()) => error.to_string(),
-            io::ErrorKind::AddrInUse => {
-                format!("{shown} is in use; name another port with {flag}, 0 for any that is free")
-            }
-            io::ErrorKind::AddrNotAvailable => {
-                format!("{shown} is not an address of this host; {flag} [::]:PORT is all of them")
-            }
-            io::ErrorKind::PermissionDenied => {
-                format!("{shown} is not for this user to bind to; name a port above 1023 with {flag}")
-            }
-            _ => format!("cannot bind to {shown} ({flag}): {error}"),
-        })
+    free.and_then(|()| server(addresses)).map_err(|error| match error.get_ref() {
+        // The address is free, and a group cannot be joined there.
+        Some(inner) if inner.is::<NotJoined>() => Failure::Network(error.to_string()),
+        _ => cannot_bind(flag, &shown, &error),
     })
 }

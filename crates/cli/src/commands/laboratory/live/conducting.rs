@@ -14,13 +14,14 @@ use coapace_wire::live::{Health, Live, LiveError, PeerCommand, run};
 
 use super::{DurationEstimate, LiveJournal};
 
-/// A run is given up after this many times the time that was estimated, and [`GRACE`].
+/// A live run is given up after this many times its estimated duration, plus [`GRACE`].
 const TIMES: u32 = 5;
 
-/// The time beyond that. Behind a lossy link one client in backoff may take minutes more than in the simulation.
+/// The time added to the estimate times [`TIMES`]. Behind a lossy link one client in backoff may take minutes more than
+/// in the simulation.
 const GRACE: Duration = Duration::from_mins(5);
 
-/// The longest time that interrupted runs have to end.
+/// The longest wait for interrupted runs to end their servers and networks.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Live runs to be made.
@@ -28,13 +29,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(crate) struct Conducting {
     /// The trials.
     pub(crate) trials: Vec<Trial>,
-    /// The server of each trial; `None` is ours.
+    /// For each trial, the command of another stack's server or client; `None` to use our own.
     pub(crate) peers: Vec<Option<PeerCommand>>,
-    /// The time that each run probably takes.
+    /// The estimated duration of each run.
     pub(crate) estimate: DurationEstimate,
     /// The number of runs at a time.
     pub(crate) jobs: usize,
-    /// The runs that were made before, and the file to keep others in.
+    /// The journal with earlier runs, to which new ones are added.
     pub(crate) journal: Option<LiveJournal>,
     /// Ends all runs when it becomes true.
     pub(crate) stop: &'static AtomicBool,
@@ -43,15 +44,15 @@ pub(crate) struct Conducting {
 /// The results of live runs.
 #[derive(Debug, Default)]
 pub(crate) struct LiveResults {
-    /// A cell for each trial.
+    /// The results, a cell for each trial.
     pub(crate) cells: Vec<CellResult>,
-    /// How well all runs kept their times.
+    /// How late the timers and packets of all runs were.
     pub(crate) health: Health,
-    /// The runs that failed, in a line each.
+    /// A line for each run that failed or could not be written to the journal.
     pub(crate) failures: Vec<String>,
 }
 
-/// The state that the threads share.
+/// The state that the threads of live runs share.
 struct LiveState {
     peers: Vec<Option<PeerCommand>>,
     cells: Vec<Cell>,
@@ -59,12 +60,12 @@ struct LiveState {
     journal: Mutex<Option<LiveJournal>>,
     health: Mutex<Health>,
     failures: Mutex<Vec<String>>,
-    /// The runs that have begun and are not over.
+    /// The runs in progress.
     under_way: AtomicU32,
     stop: &'static AtomicBool,
 }
 
-/// Makes live runs, and calls `ran` after each.
+/// Makes all live runs, and calls `ran` after each.
 pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> LiveResults {
     let Conducting { trials, peers, estimate, jobs, journal, stop } = conducting;
     let mode = |place: usize| match peers.get(place) {
@@ -83,6 +84,7 @@ pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> LiveResu
         under_way: AtomicU32::new(0),
         stop,
     });
+    // Threads of runs may outlive this call after an interruption, so they share the state.
     let make = {
         let shared = shared.clone();
         move |place: usize, trial: &Trial, seed, observe| shared.make(place, trial, seed, observe)
@@ -101,9 +103,11 @@ pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> LiveResu
 }
 
 impl LiveState {
-    /// Makes a run, or returns the one that was made before.
+    /// Makes the run of trial `place` with this seed, or takes it from the journal. Returns `None` if the run failed or
+    /// was interrupted.
     fn make(&self, place: usize, trial: &Trial, seed: u64, observe: Observe) -> Option<RunResult> {
         let cell = self.cells.get(place)?;
+        // The lock is given back before the run, which takes minutes.
         if let Some(known) = lock(&self.journal).as_ref().and_then(|journal| journal.run(cell, seed)) {
             return Some(known.clone());
         }
@@ -117,19 +121,22 @@ impl LiveState {
             limit: estimate * TIMES + GRACE,
             stop: self.stop,
         };
+        // `conduct` waits for these runs after an interruption, because their servers must not outlive the command.
         self.under_way.fetch_add(1, Ordering::Acquire);
         let made = run(&live);
         self.under_way.fetch_sub(1, Ordering::Release);
         match made {
             Ok((result, health)) => {
                 lock(&self.health).add(&format!("{}, seed {seed}", cell.label()), &health);
+                // A run that cannot be written is still a result, so the failure is only noted.
                 if let Some(journal) = &mut *lock(&self.journal)
                     && let Err(error) = journal.add(cell, &result)
                 {
-                    lock(&self.failures).push(format!("the journal has no more room: {error}"));
+                    lock(&self.failures).push(format!("cannot write a live run to the journal: {error}"));
                 }
                 Some(result)
             }
+            // An interruption is not a failure of the run.
             Err(LiveError::Stopped) => None,
             Err(error) => {
                 lock(&self.failures).push(format!("{}, seed {seed}: {error}", cell.label()));
@@ -157,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_a_journal_has_are_not_made_again() {
+    fn runs_recorded_in_a_journal_are_not_repeated() {
         static STOP: AtomicBool = AtomicBool::new(false);
         let fast = [
             ("clients", "4"),

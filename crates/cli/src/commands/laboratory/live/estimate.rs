@@ -1,4 +1,4 @@
-//! The real time that live runs need, from the simulated ones.
+//! The estimate of how long live runs take, from the simulated ones.
 
 use std::time::Duration;
 
@@ -8,25 +8,28 @@ use coapace_run::contender::ContenderKind;
 use coapace_run::measured::RunResult;
 use coapace_run::{tcp_plans, window};
 
-/// The real time that each live run of a list of trials probably needs.
+/// The estimated duration of each live run of a list of trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DurationEstimate {
-    /// The times of the runs of each trial, from its first seed on.
+    /// The durations of the runs of each trial, from its first seed on.
     runs: Vec<Vec<Duration>>,
 }
 
-/// Estimates the time of each run from the results of `simulated` ones with the same seeds, and perhaps more.
+/// Estimates how long the live runs of `trials` take, from `simulated` runs of the same trials.
+/// These have at least the seeds of the live runs.
 pub(crate) fn estimate(trials: &[Trial], simulated: &[CellResult]) -> DurationEstimate {
     let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
         let runs = cell.runs.iter().take(trial.seeds as usize);
+        // `from_secs_f64` panics below 0.
         runs.map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
     });
     DurationEstimate { runs: runs.collect() }
 }
 
-/// Returns the time from the start of a run to its end in seconds.
+/// Returns how long a simulated run would take live, in seconds.
 fn run_s(trial: &Trial, run: &RunResult) -> f64 {
     let Trial { scenario, contender, .. } = trial;
+    // A workload with a window ends with it, whatever its clients do.
     if let Some((_, end)) = window(scenario, contender) {
         return end.as_secs_f64();
     }
@@ -45,7 +48,8 @@ fn run_s(trial: &Trial, run: &RunResult) -> f64 {
 }
 
 impl DurationEstimate {
-    /// Returns the time of a run of the trial at `place` with its `number`th seed, counted from 0.
+    /// Returns the duration of the run of trial `place` with its `number`th seed, counted from 0;
+    /// `None` without an estimate.
     pub(crate) fn of(&self, place: usize, number: u64) -> Option<Duration> {
         self.runs.get(place)?.get(number as usize).copied()
     }
@@ -55,7 +59,7 @@ impl DurationEstimate {
         self.runs.iter().map(Vec::len).sum()
     }
 
-    /// Returns the time of all runs, `jobs` at a time.
+    /// Returns the time until all runs have ended, if `jobs` of them run at a time.
     pub(crate) fn all(&self, jobs: usize) -> Duration {
         let mut free = vec![Duration::ZERO; jobs.max(1)];
         for &run in self.runs.iter().flatten() {
@@ -67,7 +71,7 @@ impl DurationEstimate {
         free.into_iter().max().unwrap_or_default()
     }
 
-    /// Returns the estimate of these trials and then of others.
+    /// Returns the estimate of these trials followed by the trials of `others`.
     #[must_use]
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.runs.extend(others.runs);
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_begin_where_another_one_ends() {
+    fn the_estimate_of_time_starts_a_run_when_another_one_ends() {
         let seconds = |all: &[u64]| all.iter().map(|&s| Duration::from_secs(s)).collect::<Vec<_>>();
         let estimate = DurationEstimate { runs: vec![seconds(&[10, 4]), seconds(&[3, 5])] };
         assert_eq!([1, 2, 9].map(|jobs| estimate.all(jobs).as_secs()), [22, 12, 10]);

@@ -1,4 +1,4 @@
-//! The journal of live runs: a line for each run, so that hours of real time are not lost.
+//! The journal of live runs: a line for each run, so that an interruption does not lose hours of real time.
 
 use std::io;
 use std::path::Path;
@@ -8,23 +8,23 @@ use coapace_lab::results::Cell;
 use coapace_run::measured::RunResult;
 use serde::{Deserialize, Serialize};
 
-/// The error of a file that is not a journal.
-const FOREIGN: &str = "this is no journal of live runs: name another file";
+/// The error message for a file that is not a journal.
+const FOREIGN: &str = "this is not a journal of live runs: name another file";
 
 /// A line of a journal, in JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum JournalLine {
-    /// The commit that runs.
+    /// The commit of the program that made the runs.
     Commit(String),
     Run(RunKey, Box<RunResult>),
 }
 
-/// The identity of a run.
+/// The key of a run in the journal: its conditions, mechanism and seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RunKey {
     scenario_hash: String,
-    /// The mechanism, and after it ` live` and the peer.
+    /// The mechanism, followed by ` live` and the other stack.
     mechanism: String,
     seed: u64,
 }
@@ -35,7 +35,7 @@ impl RunKey {
     }
 }
 
-/// The live runs so far, and the file that keeps them.
+/// The live runs in a journal, and its open file.
 #[derive(Debug)]
 pub(crate) struct LiveJournal {
     file: JournalFile,
@@ -46,14 +46,15 @@ impl LiveJournal {
     /// Opens or creates the journal at `path` for runs of this `commit`.
     ///
     /// # Errors
-    /// Fails as the file does, and with one line if the file is not a journal or belongs to another commit. The file is then unchanged.
+    /// Errors of the file, and one line if the file is not a journal or belongs to another commit. The file is not changed
+    /// then.
     pub(crate) fn open(path: &Path, commit: &str) -> io::Result<Self> {
         let (mut runs, mut is_new) = (Vec::new(), true);
         let mut file = JournalFile::open(path, FOREIGN, |line| {
             is_new = false;
             match line {
                 JournalLine::Commit(found) if found != commit => Err(io::Error::other(format!(
-                    "this journal was begun at commit {found}: go on with that, or name another file"
+                    "this journal was begun at commit {found}: continue with that commit, or name another file"
                 ))),
                 JournalLine::Commit(_) => Ok(()),
                 JournalLine::Run(key, run) => {
@@ -63,6 +64,7 @@ impl LiveJournal {
             }
         })?;
         if is_new {
+            // Another commit may have other results, and a journal must not mix them.
             file.write(&JournalLine::Commit(commit.to_owned()))?;
         }
         Ok(Self { file, runs })
@@ -73,16 +75,16 @@ impl LiveJournal {
         self.runs.len()
     }
 
-    /// Returns the run of a cell with this seed, if it was made.
+    /// Returns the run of a cell with this seed, if the journal has it.
     pub(crate) fn run(&self, cell: &Cell, seed: u64) -> Option<&RunResult> {
         let key = RunKey::of(cell, seed);
         self.runs.iter().find(|(known, _)| *known == key).map(|(_, run)| run)
     }
 
-    /// Adds a run.
+    /// Adds a run to the journal.
     ///
     /// # Errors
-    /// Fails as the file does.
+    /// Errors of the file.
     pub(crate) fn add(&mut self, cell: &Cell, run: &RunResult) -> io::Result<()> {
         let key = RunKey::of(cell, run.seed);
         self.file.write(&JournalLine::Run(key.clone(), Box::new(run.clone())))?;
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_was_kept_is_there_again_and_another_commit_is_refused() {
+    fn a_journal_gives_back_its_runs_and_refuses_another_commit() {
         let path = std::env::temp_dir().join(format!("coapace-live-journal-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() }.in_mode(Mode::Live);
