@@ -20,7 +20,7 @@ use crate::scenario::{Scenario, there};
 use crate::table::Table;
 use crate::watching::{RunSettings, conduct};
 
-/// Lets every two of the mechanisms share the network of a scenario.
+/// Lets every pair of the mechanisms share the network of a scenario.
 #[pyfunction]
 #[pyo3(signature = (scenario, mechanisms, run_settings))]
 pub(crate) fn coexist(
@@ -37,9 +37,10 @@ pub(crate) fn coexist(
     Ok(Coexistence { matrix: Matrix::of(&results), results: results.into(), references })
 }
 
-/// Makes results of pairs that were pickled.
+/// Restores pickled results of pairs.
 #[pyfunction]
 pub(crate) fn restore_coexistence(version: &str, text: &str) -> PyResult<Coexistence> {
+    // The version is checked first, because the text of another version may mean something else.
     checked(version)?;
     let (results, references) = unpack_results(text).map_err(PyValueError::new_err)?;
     Ok(Coexistence { matrix: Matrix::of(&results), results: results.into(), references })
@@ -70,8 +71,9 @@ impl Coexistence {
         same(&self.results, &other.results)
     }
 
-    /// Travels as the figures of all runs.
+    /// Pickled as the results of all runs.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, String))> {
+        // The matrix is not packed: it follows from the results.
         let text = pack_results(&self.results, &self.references).map_err(PyValueError::new_err)?;
         Ok((py.import("coapace._native")?.getattr("restore_coexistence")?, (VERSION, text)))
     }
@@ -134,7 +136,9 @@ pub(crate) fn rank(
         SuiteOrScenario::Named(_) => None,
     });
     let settings: Vec<_> = loaded.collect();
+    // Cells are named by the settings in which the scenarios differ.
     let varied = varied(&settings);
+    // The iterator is lazy: nothing is read before the loop below has looked for the files.
     let suites = entries.iter().map(|entry| match entry {
         SuiteOrScenario::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
         SuiteOrScenario::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
@@ -152,13 +156,13 @@ pub(crate) fn rank(
     Ok(Ranking::new(suite, results.into()))
 }
 
-/// A cell of a suite that travels: the name and the text of its scenario, its seeds, and its metrics.
+/// A cell of a suite in pickled form: the name and the text of its scenario, its seeds, and its metrics.
 type CellOfPython = (String, String, u32, Vec<String>);
 
 /// The content of a pickled ranking: the version, the title and summary of its suite, its cells, and the text of its results.
 type PickledRanking = (&'static str, (String, String), Vec<CellOfPython>, String);
 
-/// Makes a ranking that was pickled.
+/// Restores a pickled ranking.
 #[pyfunction]
 pub(crate) fn restore_ranking(
     version: &str,
@@ -168,6 +172,7 @@ pub(crate) fn restore_ranking(
 ) -> PyResult<Ranking> {
     checked(version)?;
     let cell = |(name, text, seeds, metrics): CellOfPython| {
+        // All settings are made in the text, so none is added.
         let read = coapace_scenario::Scenario::parse(&name, &name, &text, &[]);
         let scenario = Arc::new(read.map_err(|error| error.to_string())?);
         let metrics = metrics.iter().map(|metric| metric.parse()).collect::<Result<_, String>>()?;
@@ -179,8 +184,9 @@ pub(crate) fn restore_ranking(
     Ok(Ranking::new(Suite { title, summary, cells }, results.into()))
 }
 
-/// Returns whether all figures are equal.
+/// Returns whether all results are equal.
 fn same(one: &[CellResult], other: &[CellResult]) -> PyResult<bool> {
+    // A pickle leaves out films, and an unpickled copy has to be equal. So packed texts are compared.
     let packed = |results| pack_results(results, &References::default()).map_err(PyValueError::new_err);
     Ok(packed(one)? == packed(other)?)
 }
@@ -195,6 +201,7 @@ pub(crate) struct Ranking {
 
 impl Ranking {
     fn new(suite: Suite, results: Arc<[CellResult]>) -> Self {
+        // The ranking takes its results, and a pickle needs them, too.
         Self { ranked: Ranked::of(&suite, results.to_vec()), suite, results }
     }
 
@@ -214,10 +221,11 @@ impl Ranking {
     fn __eq__(&self, other: &Self) -> PyResult<bool> {
         let scenarios =
             |ranking: &Self| ranking.suite.cells.iter().map(|cell| cell.scenario.hash()).collect::<Vec<_>>();
+        // Hashes are compared first, because packing the results takes longer.
         Ok(scenarios(self) == scenarios(other) && same(&self.results, &other.results)?)
     }
 
-    /// Travels as its suite and the figures of all runs.
+    /// Pickled as its suite and the results of all runs.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledRanking)> {
         let text = pack_results(&self.results, &References::default()).map_err(PyValueError::new_err)?;
         let cell = |SuiteCell { scenario, seeds, metrics }: &SuiteCell| {
@@ -245,12 +253,12 @@ impl Ranking {
         Table::new(py.detach(|| coapace_dataset::standings(&self.ranked)))
     }
 
-    /// A row for what the best mechanism of each cell reaches, and one that may choose those made here, too.
+    /// A row for the values that the best mechanism of each cell reaches, and a row that may choose mechanisms made here, too.
     fn hindsight(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::hindsight(&self.ranked)))
     }
 
-    /// The mechanism to use, how far it is from the best, and what it costs.
+    /// The mechanism to use, how far it is from the best, and its costs.
     fn advice(&self) -> Option<String> {
         self.ranked.advice()
     }

@@ -28,6 +28,7 @@ impl CueOfPython {
     /// The random number of this step, uniform in [0, 1).
     #[getter]
     fn draw(&self) -> f64 {
+        // Both numbers are exact in an f64, so the result stays below 1.
         f64::from(self.0.draw.to_bits()) / 4_294_967_296.0
     }
 
@@ -93,13 +94,13 @@ impl SampleOfPython {
         self.0.retransmits
     }
 
-    /// The transmission that was answered, 0 for the first; None unless a marking tells.
+    /// The transmission that was answered, 0 for the first; None unless a marking shows it.
     #[getter]
     fn answered(&self) -> Option<u8> {
         self.0.answered.map(|answer| answer.ordinal)
     }
 
-    /// The round-trip time in seconds if it is unambiguous: there was no retransmission, or a marking tells.
+    /// The round-trip time in seconds if it is unambiguous: without a retransmission, or if a marking shows which copy was answered.
     #[getter]
     fn unambiguous(&self) -> Option<f64> {
         self.0.unambiguous().map(seconds)

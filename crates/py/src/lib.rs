@@ -5,6 +5,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod command;
 mod comparing;
 mod cue;
 mod endpoint;
@@ -25,6 +26,10 @@ use pyo3::prelude::*;
 /// The native part of the package `coapace`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::command::command;
+    #[pymodule_export]
+    const VERSION: &str = crate::command::VERSION;
     #[pymodule_export]
     use crate::comparing::{Coexistence, Ranking, coexist, rank, restore_coexistence, restore_ranking};
     #[pymodule_export]

@@ -14,9 +14,9 @@ use crate::failing::checked;
 use crate::scripted::{ScriptObjects, attended, attended_with, register_again};
 use crate::seconds::{Seconds, draw, moment, seconds};
 
-/// A mechanism and what it has learned of one destination.
+/// A mechanism and its state for one destination.
 ///
-/// Its calls are those that an endpoint makes: `start` at the first transmission of an exchange, `retransmit` at each further
+/// Its calls are the calls of an endpoint: `start` at the first transmission of an exchange, `retransmit` at each further
 /// one, and one of `acknowledge`, `reset`, `give_up` and `cancel` at the end. All times are in seconds.
 #[pyclass(module = "coapace")]
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub(crate) struct Mechanism {
     object: ScriptObjects,
 }
 
-/// An exchange under way.
+/// A running exchange.
 #[pyclass(module = "coapace")]
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// Its state; `None` once it is over.
+    /// The exchange's state; `None` once the exchange is over.
     open: Option<control::Exchange>,
     departures: Vec<Instant>,
     /// The object of an exchange of a mechanism that is a class of Python.
@@ -83,6 +83,7 @@ impl Mechanism {
             .ok_or_else(|| PyValueError::new_err("too many exchanges are open"))?;
         let cue = cue(now, draw, outstanding)?;
         let ((exchange, timeout), object) = attended(|| self.rules.on_start(&mut self.state, cue))?;
+        // Only after the step: an exception leaves the count as it was.
         self.outstanding = outstanding;
         Ok(Exchange {
             open: Some(exchange),
@@ -96,6 +97,7 @@ impl Mechanism {
     #[pyo3(signature = (exchange, now, draw=0.0))]
     fn retransmit(&mut self, exchange: &mut Exchange, now: Seconds, draw: f64) -> PyResult<f64> {
         let cue = cue(now, draw, self.outstanding)?;
+        // The ordinal of a transmission is a u8.
         if exchange.departures.len() >= TRANSMISSIONS {
             return Err(PyValueError::new_err("an exchange has at most 255 retransmissions"));
         }
@@ -107,7 +109,7 @@ impl Mechanism {
     }
 
     /// Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
-    /// Only a mechanism that asks for a marking is told, because the wire does not say so without one.
+    /// Only a mechanism that asks for a marking learns it, because without one the wire does not show it.
     #[pyo3(signature = (exchange, now, answered=None, draw=0.0))]
     fn acknowledge(
         &mut self,
@@ -129,10 +131,13 @@ impl Mechanism {
                 })?),
             }),
         };
+        // `start` notes the first departure, so there is always one.
         let (Some(first), Some(last)) = (exchange.departures.first(), exchange.departures.last()) else {
             return Err(over());
         };
+        // TRANSMISSIONS keeps this below 256.
         let retransmits = exchange.retransmits() as u8;
+        // Without a marking the wire does not say which copy was answered, so the mechanism must not learn it.
         let answered = answer.filter(|_| self.rules.limits(&self.state).marking != Marking::None);
         let sample =
             Sample { since_first: at.since(*first), since_last: at.since(*last), retransmits, answered };
@@ -210,6 +215,7 @@ impl Mechanism {
         }
         match (self.object.first(py), other.object.first(py)) {
             (Some(one), Some(other)) => one.bind(py).eq(other),
+            // A `State` cannot be compared, and its Debug text has every field.
             _ => Ok(format!("{:?}", self.state) == format!("{:?}", other.state)),
         }
     }
@@ -230,14 +236,15 @@ impl Mechanism {
         self.copied(py, |object| py.import("copy")?.call_method1("deepcopy", (object, memo)))
     }
 
-    /// Travels as the text that named it, and the object of a mechanism that is a class of Python.
+    /// Pickled as the text that named it, and the object of a mechanism that is a class of Python.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledMechanism)> {
+        // What a built-in mechanism has learned is in its `State`, which no pickle takes.
         let object = self.object.first(py);
         let fresh = attended(|| self.rules.state())?.0;
         if object.is_none() && (self.outstanding > 0 || format!("{:?}", self.state) != format!("{fresh:?}")) {
             let label = &self.label;
             return Err(PyTypeError::new_err(format!(
-                "what {label} has learned does not travel: pickle Mechanism({label:?}) before its first step, or use copy.copy"
+                "the state of {label} cannot be pickled: pickle Mechanism({label:?}) before its first step, or use copy.copy"
             )));
         }
         let restore = py.import("coapace._native")?.getattr("restore_mechanism")?;
@@ -258,7 +265,7 @@ impl Mechanism {
 /// exchanges under way.
 type PickledMechanism = (&'static str, String, Option<Py<PyAny>>, u16);
 
-/// Makes a mechanism that was pickled. A class of Python that has no name in this process gets the one that it had.
+/// Restores a pickled mechanism. If its Python class has no name in this process, it gets its earlier name.
 #[pyfunction]
 #[pyo3(signature = (version, text, object, outstanding))]
 pub(crate) fn restore_mechanism(
@@ -300,7 +307,9 @@ impl Mechanism {
     }
 
     fn end(&mut self, exchange: &mut Exchange, cue: Cue, outcome: Outcome) -> PyResult<()> {
+        // The exchange is over even if the mechanism raises an exception now.
         let open = exchange.open.take().ok_or_else(over)?;
+        // A caller may pass an exchange of another mechanism.
         self.outstanding = self.outstanding.saturating_sub(1);
         let ((), _) = attended(|| self.rules.on_end(&mut self.state, open, outcome, cue))?;
         Ok(())

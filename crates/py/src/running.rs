@@ -32,6 +32,7 @@ pub(crate) fn run(
 ) -> PyResult<Results> {
     let mut trials = Vec::new();
     let settings: Vec<_> = scenarios.iter().map(|it| &it.settings).collect();
+    // Cells are named by the settings in which the scenarios differ.
     let varied = varied(&settings);
     for scenario in &scenarios {
         let read = &scenario.showing(&varied);
@@ -100,6 +101,7 @@ pub(crate) fn figure(report: &Report, name: Option<&str>) -> PyResult<String> {
 
 /// Writes the page of a report.
 pub(crate) fn write_page(py: Python<'_>, report: &Report, path: &Path) -> PyResult<()> {
+    // The file is created inside, so that other threads of Python run while the disk is waited for.
     let write = || report.write_html(BufWriter::new(File::create(path)?));
     py.detach(write).map_err(|error| refused_by_system("cannot write", path, &error))
 }
@@ -117,7 +119,7 @@ pub(crate) fn write_figures(
     written.map_err(|error| refused_by_system("cannot write", path, &error))
 }
 
-/// Makes results that were pickled.
+/// Restores pickled results.
 #[pyfunction]
 #[pyo3(signature = (version, text, paper))]
 pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) -> PyResult<Results> {
@@ -141,7 +143,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Returns the cells in the order in which the command judges them. Orders of equal distance keep it.
+    /// Returns the cells in the sequence in which the command judges them. Rankings of equal distance keep their sequence.
     fn worst_first(&self) -> Vec<CellResult> {
         let mut cells = self.cells.to_vec();
         self.references.sort_worst_first(&mut cells);
@@ -168,13 +170,14 @@ impl Results {
 impl Results {
     /// Results are equal if all their figures are.
     fn __eq__(&self, other: &Self) -> PyResult<bool> {
+        // A pickle leaves out films, and an unpickled copy has to be equal. So packed texts are compared.
         let packed =
             |results: &Self| pack_results(&results.cells, &results.references).map_err(PyValueError::new_err);
         Ok(self.paper.map(|paper| paper.key) == other.paper.map(|paper| paper.key)
             && packed(self)? == packed(other)?)
     }
 
-    /// Travels as the figures of all runs, without films of meshes.
+    /// Pickled as the results of all runs, without films of meshes.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledResults)> {
         let text =
             py.detach(|| pack_results(&self.cells, &self.references)).map_err(PyValueError::new_err)?;

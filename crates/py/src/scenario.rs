@@ -35,7 +35,8 @@ impl Scenario {
     }
 
     fn of_file(path: &Path) -> PyResult<Self> {
-        let name = path.to_str().ok_or_else(|| PyValueError::new_err("the path of a scenario is UTF-8"))?;
+        let name =
+            path.to_str().ok_or_else(|| PyValueError::new_err("the path of a scenario must be UTF-8"))?;
         there(name)?;
         let source = scenario::Source::find(name);
         Self::new(source.map_err(|error| PyValueError::new_err(error.to_string()))?, Vec::new())
@@ -58,7 +59,9 @@ impl Scenario {
 /// `OSError`, such as `FileNotFoundError`.
 pub(crate) fn there(name_or_path: &str) -> PyResult<()> {
     let path = Path::new(name_or_path);
+    // Another word is the name of a built-in scenario, and reading it reports unknown names.
     let is_path = path.extension().is_some() || path.components().count() > 1;
+    // Opening also shows whether the file may be read.
     match std::fs::File::open(path) {
         Err(error) if is_path && scenario::Scenario::builtin(name_or_path).is_none() => {
             Err(refused_by_system("cannot read", path, &error))
@@ -71,7 +74,7 @@ pub(crate) fn there(name_or_path: &str) -> PyResult<()> {
 impl Scenario {
     /// Reads a built-in scenario, a file, or the text of a file (more than one line).
     ///
-    /// Raises `FileNotFoundError` if there is no such file, and `ValueError` with a line that says what is wrong in it.
+    /// Raises `FileNotFoundError` if the file does not exist, and `ValueError` with a line about the mistake in it.
     #[staticmethod]
     fn load(source: PathBuf) -> PyResult<Self> {
         match source.to_str() {
@@ -122,18 +125,18 @@ impl Scenario {
         self.read.knob_values().iter().cloned().collect()
     }
 
-    /// The names that a knob takes; empty if it takes the values of its keys.
+    /// The names that a knob accepts; empty if it accepts the values of its keys.
     fn choices(&self, knob: &str) -> Vec<String> {
         self.read.knob_choices(knob).into_iter().map(str::to_owned).collect()
     }
 
-    /// The mechanisms that a run has if none are named.
+    /// The mechanisms of a run that names none.
     #[getter]
     fn mechanisms(&self) -> Vec<String> {
         self.read.defaults.mechanisms.clone()
     }
 
-    /// The number of seeds that a run has if none is named.
+    /// The number of seeds of a run that names none.
     #[getter]
     fn seeds(&self) -> u32 {
         self.read.defaults.seeds
@@ -144,7 +147,7 @@ impl Scenario {
         self.read.canonical()
     }
 
-    /// Returns a scenario file with all settings made, which reads back to a scenario of the same hash.
+    /// Returns a scenario file with all settings made. The scenario in it has the same hash.
     fn to_toml(&self) -> String {
         self.read.to_toml()
     }
@@ -160,6 +163,7 @@ impl Scenario {
         let texts =
             |it: &scenario::Scenario| [&it.name, &it.title, &it.summary, &it.source].map(Clone::clone);
         let (one, other) = (&*self.read, &*other.read);
+        // `canonical` has only the keys that shape a run, so the others are compared here.
         texts(one) == texts(other)
             && one.canonical() == other.canonical()
             && one.knob_values() == other.knob_values()
@@ -173,7 +177,7 @@ impl Scenario {
         hasher.finish()
     }
 
-    /// A scenario never changes, so a copy is the same one.
+    /// A scenario never changes, so a copy is the scenario itself.
     fn __copy__(slf: Py<Self>) -> Py<Self> {
         slf
     }
@@ -182,7 +186,7 @@ impl Scenario {
         slf
     }
 
-    /// Travels as its text and its settings.
+    /// Pickled as its text and its settings.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledScenario)> {
         let scenario::Source { name, file, text } = self.source.clone();
         let restore = py.import("coapace._native")?.getattr("restore_scenario")?;
@@ -193,6 +197,7 @@ impl Scenario {
         let set = self.settings.iter().map(|(key, value)| format!(".set({key:?}, {value:?})"));
         let set = set.collect::<Vec<_>>().concat();
         let scenario::Source { name, file, .. } = &self.source;
+        // A user's file may have the name of a built-in scenario, so the texts decide.
         let is_builtin = scenario::Scenario::builtin(name).is_some_and(|it| it.text == self.source.text);
         let source = if file == TEXT {
             "…"
@@ -214,7 +219,7 @@ pub(crate) fn scenarios() -> Vec<&'static str> {
 /// The content of a pickled scenario: the version, its name, file and text, and the settings.
 type PickledScenario = (&'static str, (String, String, String), Vec<(String, String)>);
 
-/// Makes a scenario that was pickled.
+/// Restores a pickled scenario.
 #[pyfunction]
 pub(crate) fn restore_scenario(
     version: &str,

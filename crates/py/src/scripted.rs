@@ -1,7 +1,7 @@
 //! Mechanisms written in Python.
 //!
-//! An endpoint keeps the state of a mechanism as bytes that it may copy. Here the bytes are the number of a Python object, which
-//! lies in a table of this module, and the estimates, which the endpoint reads without a call.
+//! An endpoint keeps the state of a mechanism as bytes that it may copy. Here the bytes hold the number of a Python object,
+//! which is in a table of this module, and the estimates, which the endpoint reads without a call.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ use crate::cue::{CueOfPython, SampleOfPython};
 use crate::seconds;
 
 parameters! {
-    /// A mechanism that is a class of Python.
+    /// A mechanism that is a Python class.
     pub(crate) struct Scripted {
-        /// The number of the class among those that were registered.
+        /// The number of the class among the registered classes.
         class: u8 = 0,
     }
     presets {}
@@ -43,40 +43,40 @@ packed! {
 /// A registered class, and its settings for all its objects.
 struct Class {
     name: &'static str,
-    /// The callable that makes an object of it.
+    /// The callable that makes an object of the class.
     make: Py<PyAny>,
     marking: Marking,
     final_wait: bool,
     max_timeout: Duration,
 }
 
-/// The objects of Python that Rust refers to by number. No number is used again, because interrupted runs may still ask for it.
+/// The Python objects that Rust refers to by number. No number is used again, because interrupted runs may still look it up.
 struct Tables {
     classes: Vec<Class>,
-    /// Objects of runs: mechanisms for one destination each, and exchanges under way.
+    /// Objects of runs: mechanisms for one destination each, and their exchanges.
     objects: BTreeMap<u32, Py<PyAny>>,
-    /// Objects of mechanisms that are made step by step, which outlive runs.
+    /// Objects of mechanisms that are called step by step. They outlive runs.
     stepped: BTreeMap<u32, Py<PyAny>>,
     next: u32,
-    /// The runs under way.
+    /// The number of running runs.
     runs: u32,
-    /// The number of times that runs have begun while none was under way.
+    /// The number of times that a run began while no other was running.
     session: u64,
     /// The first exception since the last run began.
     raised: Option<PyErr>,
 }
 
-/// A step outside of a run.
+/// A step outside of runs.
 #[derive(Default)]
 struct OutsideStep {
     raised: Vec<PyErr>,
-    /// The numbers of the objects that it has made.
+    /// The numbers of the objects that this step has made.
     made: Vec<u32>,
-    /// The object of the mechanism, in place of a new one of its class.
+    /// The object of the mechanism, in place of a new object of its class.
     given: Option<Py<PyAny>>,
 }
 
-/// The objects that steps of a mechanism have made. They are forgotten with it.
+/// The objects that steps of a mechanism have made. They are forgotten together with it.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptObjects(Vec<u32>);
 
@@ -109,10 +109,10 @@ static TABLES: Mutex<Tables> = Mutex::new(Tables {
 });
 
 thread_local! {
-    /// The session that the runs of this thread belong to; unknown before their first step. Threads of interrupted runs go on for a
-    /// while, and the next session does not take their exceptions.
+    /// The session that the runs of this thread belong to; unknown before their first step. Threads of interrupted runs
+    /// continue for a while, and the next session ignores their exceptions.
     static SESSION: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The step outside of a run that this thread is in.
+    /// The step outside of runs that this thread executes.
     static STEP: RefCell<Option<OutsideStep>> = const { RefCell::new(None) };
 }
 
@@ -120,7 +120,7 @@ thread_local! {
 const FALLBACK: Duration = Duration::from_secs(60);
 
 impl Tables {
-    /// Returns whether no run is under way, or one has raised an exception and will be ended.
+    /// Returns whether no run is running, or one has raised an exception and will be ended.
     fn is_over(&self) -> bool {
         self.runs == 0 || self.raised.is_some()
     }
@@ -138,7 +138,7 @@ pub(crate) fn raised() -> PyResult<()> {
 /// Checks that no mechanism has raised an exception since the last call of [`raised`].
 ///
 /// # Errors
-/// Fails if one has. [`raised`] returns it.
+/// An error if one has. [`raised`] returns the exception.
 pub(crate) fn check() -> std::io::Result<()> {
     if tables().raised.is_none() {
         Ok(())
@@ -147,15 +147,15 @@ pub(crate) fn check() -> std::io::Result<()> {
     }
 }
 
-/// Makes a step of a mechanism outside of a run. Returns its result, and the objects that it has made.
+/// Makes a step of a mechanism outside of runs. Returns its result, and the objects that it has made.
 ///
 /// # Errors
-/// Returns the first exception that the mechanism has raised in it.
+/// Returns the first exception that the mechanism has raised in the step.
 pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, ScriptObjects)> {
     attended_with(None, step)
 }
 
-/// Makes a step like [`attended`]. A state that is made in it has the object `given`, if there is one.
+/// Makes a step of a mechanism like [`attended`]. If the step makes a new state, the state gets the object `given`, if any.
 ///
 /// # Errors
 /// Returns the errors of [`attended`].
@@ -168,10 +168,11 @@ pub(crate) fn attended_with<T>(
     let returned = step();
     let OutsideStep { raised, made, .. } = STEP.replace(outer).unwrap_or_default();
     let kept = ScriptObjects(made);
+    // Later exceptions of a step usually follow from the first.
     raised.into_iter().next().map_or(Ok((returned, kept)), Err)
 }
 
-/// Keeps an exception for the caller of the step or of the run.
+/// Stores an exception for the caller of the step or of the run.
 fn keep(error: PyErr) {
     let of_run = STEP.with_borrow_mut(|step| match step {
         Some(step) => {
@@ -187,7 +188,7 @@ fn keep(error: PyErr) {
     }
 }
 
-/// A run under way. The end of the last one forgets all objects of runs.
+/// A running run. When the last run ends, all objects of runs are forgotten.
 pub(crate) struct RunSession;
 
 impl RunSession {
@@ -195,6 +196,7 @@ impl RunSession {
     pub(crate) fn begin() -> Self {
         let mut tables = tables();
         if tables.runs == 0 {
+            // An exception that nobody has fetched belongs to runs that are over.
             tables.raised = None;
             tables.session += 1;
         }
@@ -221,9 +223,10 @@ impl Drop for RunSession {
 /// Registers a class under a name. A class that was registered under this name before is replaced.
 #[pyfunction]
 pub(crate) fn register(name: &str, class: &Bound<'_, PyAny>, summary: &str) -> PyResult<()> {
+    // A missing method is reported here and not in the middle of a run.
     for method in ["on_start", "on_retransmit", "on_end"] {
         if !class.hasattr(method)? {
-            return Err(PyTypeError::new_err(format!("a mechanism has a method {method}")));
+            return Err(PyTypeError::new_err(format!("a mechanism must have the method {method}")));
         }
     }
     let marking: String = class.getattr("marking")?.extract()?;
@@ -232,15 +235,23 @@ pub(crate) fn register(name: &str, class: &Bound<'_, PyAny>, summary: &str) -> P
     })?;
     let final_wait = class.getattr("final_wait")?.extract()?;
     let max_timeout = seconds::span("max_timeout", class.getattr("max_timeout")?.extract()?)?;
+    if max_timeout == Duration::ZERO {
+        return Err(PyValueError::new_err("max_timeout must be at least 1 µs"));
+    }
     let mut tables = tables();
     let described = |name| Class { name, make: class.clone().unbind(), marking, final_wait, max_timeout };
     // The class keeps its number, so mechanisms that name it use the new one.
     if let Some(known) = tables.classes.iter_mut().find(|known| known.name == name) {
-        *known = described(known.name);
+        let former = std::mem::replace(known, described(known.name));
+        // The end of a class may run code of Python, which may call back here.
+        drop(tables);
+        drop(former);
         return Ok(());
     }
+    // `Scripted::class` is a u8.
     let number = u8::try_from(tables.classes.len())
-        .map_err(|_| PyValueError::new_err("256 mechanisms are registered; there is no room for more"))?;
+        .map_err(|_| PyValueError::new_err("256 mechanisms are registered, the most that fit"))?;
+    // The registry keeps its texts as long as the process lives, so they are never freed.
     let (name, summary): (&'static str, &'static str) = (Box::leak(name.into()), Box::leak(summary.into()));
     let mut mechanism = Mechanism::own::<Scripted>();
     let set = mechanism.set("class", &number.to_string());
@@ -258,13 +269,13 @@ pub(crate) fn register_again(name: &str, class: &Bound<'_, PyAny>) -> PyResult<(
     if is_known { Ok(()) } else { register(name, class, "A class of Python.") }
 }
 
-/// Returns whether a mechanism is a class of Python.
+/// Returns whether a mechanism is a Python class.
 pub(crate) fn is_of_python(mechanism: &Mechanism) -> bool {
     // This package has no other own mechanism.
     matches!(mechanism, Mechanism::Own(_))
 }
 
-/// Returns whether a text names a mechanism, or a mix, with one that is a class of Python.
+/// Returns whether a text names a mechanism, or a mix, with a Python class.
 #[pyfunction]
 pub(crate) fn is_scripted(label: &str) -> bool {
     let contender = Contender::parse(label);
@@ -277,8 +288,9 @@ impl Scripted {
         tables().classes.get(usize::from(self.class)).map(of)
     }
 
-    /// Calls Python. Keeps an exception for the caller of the run, who ends the run.
+    /// Calls Python. Stores an exception for the caller of the run, who ends the run.
     fn call(call: impl for<'py> FnOnce(Python<'py>) -> PyResult<()>) {
+        // Threads of runs are started elsewhere, so their first step finds out their session.
         if SESSION.get().is_none() {
             SESSION.set(Some(tables().session));
         }
@@ -293,18 +305,19 @@ impl Scripted {
         });
     }
 
-    /// Returns the timeout that Python returned, bounded as the class says.
+    /// Returns the timeout that Python returned, limited to the class's longest.
     fn timeout(self, returned: &Bound<'_, PyAny>) -> PyResult<Duration> {
         let timeout = returned.extract().map_err(|_| PyTypeError::new_err(TIMEOUT))?;
         let longest = self.of_class(|class| class.max_timeout).unwrap_or(FALLBACK);
+        // A timeout of 0 would be due at once, again and again.
         Ok(seconds::span("the timeout", timeout)?.clamp(Duration::from_micros(1), longest))
     }
 }
 
-/// The error of a method that returns no timeout.
-const TIMEOUT: &str = "on_start returns the exchange, any object, and the timeout in seconds; on_retransmit returns the timeout in seconds";
+/// The error of a method that does not return a timeout.
+const TIMEOUT: &str = "on_start must return the exchange, any object, and the timeout in seconds; on_retransmit must return the timeout in seconds";
 
-/// Keeps an object: until the last run ends, or for the mechanism that is stepped. Returns its number.
+/// Stores an object: until the last run ends, or for the mechanism that is stepped. Returns its number.
 fn number(object: Py<PyAny>) -> u32 {
     let mut tables = tables();
     let number = tables.next;
@@ -327,7 +340,7 @@ fn forget(number: u32) -> Option<Py<PyAny>> {
     tables.objects.remove(&number).or_else(|| tables.stepped.remove(&number))
 }
 
-/// Reads the estimates of a destination.
+/// Reads the estimates of a destination's object.
 fn note_gauges(state: &mut ScriptedState, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let estimate = |name: &Bound<'_, PyString>| -> PyResult<Option<Duration>> {
@@ -335,8 +348,8 @@ fn note_gauges(state: &mut ScriptedState, object: &Bound<'_, PyAny>) -> PyResult
         if value.is_none() {
             return Ok(None);
         }
-        let told = || PyTypeError::new_err(format!("{name} is no number of seconds, and not None"));
-        let value = value.extract().map_err(|_| told())?;
+        let refused = || PyTypeError::new_err(format!("{name} must be a number of seconds or None"));
+        let value = value.extract().map_err(|_| refused())?;
         seconds::span(name.to_str()?, value).map(Some)
     };
     state.rto = estimate(intern!(py, "rto"))?.unwrap_or(FALLBACK);
@@ -350,6 +363,7 @@ impl Controller for Scripted {
     type Exchange = ScriptedExchange;
 
     fn state(&self) -> ScriptedState {
+        // No object has this number, so the state of a class that raises an exception makes no further calls.
         let mut state = ScriptedState { object: u32::MAX, rto: FALLBACK, srtt: None, rttvar: None };
         Self::call(|py| {
             let Some(make) = self.of_class(|class| class.make.clone_ref(py)) else { return Ok(()) };
@@ -367,10 +381,11 @@ impl Controller for Scripted {
         Self::call(|py| {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
             let returned = object.call_method1(intern!(py, "on_start"), (CueOfPython(cue),))?;
-            let told = |_| PyTypeError::new_err(TIMEOUT);
-            let (exchange, timeout): (Py<PyAny>, Bound<'_, PyAny>) = returned.extract().map_err(told)?;
+            let refused = |_| PyTypeError::new_err(TIMEOUT);
+            let (exchange, timeout): (Py<PyAny>, Bound<'_, PyAny>) = returned.extract().map_err(refused)?;
             note_gauges(state, &object)?;
             let timeout = self.timeout(&timeout)?;
+            // Stored last, so that a wrong timeout leaves no object behind.
             started = (ScriptedExchange { object: number(exchange) }, timeout);
             Ok(())
         });
@@ -398,6 +413,7 @@ impl Controller for Scripted {
     fn on_end(&self, state: &mut ScriptedState, exchange: ScriptedExchange, outcome: Outcome, cue: Cue) {
         Self::call(|py| {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
+            // The method gets the object for the last time.
             let exchange = forget(exchange.object);
             let (name, sample) = match outcome {
                 Outcome::Acked(sample) => (intern!(py, "acked"), Some(SampleOfPython(sample))),
@@ -411,11 +427,13 @@ impl Controller for Scripted {
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
+        // Each timeout is at most the longest of the class.
         self.of_class(|class| class.max_timeout).unwrap_or(FALLBACK).times(retransmits.into())
     }
 
     fn limits(&self, state: &ScriptedState) -> Limits {
         let (marking, final_wait) =
+            // A state of an unknown class makes no calls, so these values only have to be valid.
             self.of_class(|class| (class.marking, class.final_wait)).unwrap_or((Marking::None, true));
         Limits { final_wait, ..Limits::with_gauges(self.gauges(state), marking) }
     }

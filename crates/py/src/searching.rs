@@ -1,4 +1,4 @@
-//! Searches for parameters: on the threads of this process, and in pieces for others.
+//! Searches for parameters: on the threads of this process, or in pieces that other processes measure.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,14 +19,14 @@ use crate::sweeping::failed;
 use crate::table::Table;
 use crate::watching::watch;
 
-/// The mechanism of a piece, and the number of its scenario.
+/// The mechanism of a piece of a search, and the number of its scenario.
 type PieceOfPython = (String, usize);
 
-/// The costs of a piece, and its share beside `default`.
+/// The costs of a piece of a search, and its share beside `default`.
 type MeasuredOfPython = ([f64; 3], Option<f64>);
 
-/// Pieces with all that is needed to measure them elsewhere: the version, the kind of the networks, the generator seed, the number
-/// of scenarios.
+/// Pieces with everything that is needed to measure them elsewhere: the version, the kind of the networks, the generator seed,
+/// the number of scenarios.
 type BatchOfPython = (String, String, u64, u32, Vec<PieceOfPython>);
 
 /// A search that was begun, or a comparison.
@@ -46,8 +46,8 @@ impl Search {
     #[classattr]
     const SEED: u64 = SearchTerms::SEED;
 
-    /// Begins a search, or goes on with that of a journal. `drawn` is the kind of the networks, the seed of their generator, and their
-    /// number.
+    /// Begins a search, or continues the search of a journal. `drawn` is the kind of the networks, the seed of their generator,
+    /// and their number.
     #[new]
     #[pyo3(signature = (mechanisms, vary, drawn, brackets, seed, journal))]
     fn new(
@@ -89,19 +89,19 @@ impl Search {
                 }
             },
             |_| {
-                let told = (done.load(Ordering::Relaxed), all);
-                progress.as_ref().map_or(Ok(()), |it| it.call1(told).map(drop))
+                let runs = (done.load(Ordering::Relaxed), all);
+                progress.as_ref().map_or(Ok(()), |it| it.call1(runs).map(drop))
             },
         );
         conducted?.map(drop).map_err(refused)
     }
 
-    /// Returns the number of pieces to be measured before the search goes on; 0 if it is over.
+    /// Returns the number of pieces to be measured before the search can continue; 0 if it is over.
     fn ask(&self) -> usize {
         self.locked().ask().len()
     }
 
-    /// Returns some of these pieces, as `measure` takes them, here or elsewhere.
+    /// Returns some of the pieces to be measured, as `measure` accepts them, in this process or another.
     fn batch(&self, first: usize, count: usize) -> BatchOfPython {
         let search = self.locked();
         let pieces = search.asked().iter().skip(first).take(count);
@@ -110,7 +110,7 @@ impl Search {
         (VERSION.to_owned(), networks.to_string(), *generator_seed, *scenarios, pieces)
     }
 
-    /// Takes what was measured of these pieces.
+    /// Adds the measurements of these pieces.
     fn tell(&self, first: usize, measured: Vec<MeasuredOfPython>) -> PyResult<()> {
         let mut search = self.locked();
         for (place, (costs, share)) in measured.into_iter().enumerate() {
@@ -119,33 +119,33 @@ impl Search {
         Ok(())
     }
 
-    /// Closes the journal, so that another search may go on with it.
+    /// Closes the journal, so that another search can continue it.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.locked().close());
     }
 
-    /// The runs that are done, and all.
+    /// The number of finished runs, and of all runs.
     fn progress(&self) -> (usize, usize) {
         self.locked().progress()
     }
 
-    /// The mechanism with the least loss of those that were found, and its loss.
+    /// The mechanism with the least loss so far, and its loss.
     fn best(&self) -> Option<(String, f64)> {
         self.locked().best().map(|best| (best.mechanism.clone(), best.loss()))
     }
 
-    /// Returns the lines of the command about what was found; with `each`, there is also one for each scenario.
+    /// Returns the lines that the command prints about the result of the search; with `each`, also a line for each scenario.
     fn text(&self, each: bool) -> String {
         let search = self.locked();
         let text = |found: &Evaluation| found.text(search.set(), each);
         search.found().iter().map(text).collect()
     }
 
-    /// A search has a journal and threads, which stay where they are.
+    /// Refused, because a search has a journal and threads, which cannot be pickled.
     #[allow(clippy::unused_self)] // Python calls it as a method
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a search does not travel: pickle its tables, such as `evaluations`, or keep its journal",
+            "a search cannot be pickled: pickle its tables, such as `evaluations`, or keep its journal",
         ))
     }
 
@@ -154,12 +154,12 @@ impl Search {
         Table::new(py.detach(|| tables::evaluations(&self.locked())))
     }
 
-    /// A row for each scenario of each evaluation on all of them.
+    /// A row for each scenario, of each evaluation that covered all scenarios.
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| tables::ratios(&self.locked())))
     }
 
-    /// A row for each scenario that `default` shares, of each evaluation on all of them.
+    /// A row for each scenario that is shared with `default`, of each evaluation that covered all scenarios.
     fn shares(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| tables::shares(&self.locked())))
     }
@@ -183,6 +183,7 @@ pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<Meas
     check_version("search", &version).map_err(PyValueError::new_err)?;
     let networks = Networks::parse(&networks).map_err(PyValueError::new_err)?;
     let measure = |(mechanism, place): PieceOfPython| {
+        // The scenario is drawn again from the seed, which is shorter than its text.
         let drawn = u32::try_from(place).map_err(|error| error.to_string())?;
         let drawn = networks.draw(generator_seed, scenarios, drawn).map_err(|error| error.to_string())?;
         let Measured { costs, share } = SearchPiece { mechanism, place }.measure(&drawn)?;
@@ -191,6 +192,7 @@ pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<Meas
     };
     let _session = RunSession::begin();
     let measured = py.detach(|| pieces.into_iter().map(measure).collect::<Result<Vec<_>, String>>());
+    // The exception of a mechanism explains more than the error that ended the measurements.
     raised()?;
     measured.map_err(PyValueError::new_err)
 }

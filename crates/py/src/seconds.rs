@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::value::microseconds;
 
-/// The largest time that is taken, in seconds: a double counts microseconds exactly up to here.
+/// The largest accepted time, in seconds: a double counts microseconds exactly up to here.
 const LONGEST_S: f64 = 9e9;
 
 /// A time in seconds, given as a number, as a `timedelta`, or as a text such as `2s`.
@@ -18,6 +18,7 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // This also takes integers and the scalars of numpy.
         if let Ok(seconds) = value.extract::<f64>() {
             return Ok(Self(seconds));
         }
@@ -35,15 +36,15 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
     }
 }
 
-/// Returns a time as a moment.
+/// Converts seconds since the start to a moment.
 ///
 /// # Errors
-/// `ValueError` if the time is negative, not finite, or longer than 285 years.
+/// Raises `ValueError` if the time is negative, not finite, or longer than 285 years.
 pub(crate) fn moment(name: &str, seconds: f64) -> PyResult<Instant> {
     span(name, seconds).map(|span| Instant::from_micros(span.as_micros()))
 }
 
-/// Returns a time as a span.
+/// Converts seconds to a span.
 ///
 /// # Errors
 /// Returns the errors of [`moment`].
@@ -63,10 +64,10 @@ pub(crate) fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6
 }
 
-/// Returns a random number as a draw.
+/// Converts a random number to a draw.
 ///
 /// # Errors
-/// `ValueError` if it is not in [0, 1).
+/// Raises `ValueError` if the number is not in [0, 1).
 pub(crate) fn draw(fraction: f64) -> PyResult<Draw> {
     if (0.0..1.0).contains(&fraction) {
         // Below 2³², because the fraction is below 1.

@@ -1,4 +1,4 @@
-//! Sweeps: on the threads of this process, and in batches for others.
+//! Sweeps: on the threads of this process, or in batches that other processes make.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,18 @@ use crate::watching::watch;
 pub(crate) struct Sweep {
     plan: Arc<Plan>,
     path: PathBuf,
-    /// The directory, which is locked as long as it is open.
+    /// The directory, which is locked as long as the sweep is open.
     directory: Mutex<Option<Arc<SweepDirectory>>>,
     units: usize,
     missing: Vec<Unit>,
-    /// Whether a mechanism is written in Python. One thread calls it.
+    /// True if a mechanism is written in Python. Only one thread calls it.
     is_scripted: bool,
 }
 
 #[pymethods]
 impl Sweep {
-    /// Opens a directory for the scenario under each condition, which are lists of a key and a value. `seeds` is the first seed and their number.
+    /// Opens a directory for the scenario under each condition. A condition is a list of keys and values. `seeds` is the first
+    /// seed and the number of seeds.
     #[new]
     #[pyo3(signature = (scenario, conditions, mechanisms, seeds, to, shard))]
     fn new(
@@ -54,6 +55,7 @@ impl Sweep {
         let is_scripted = mechanisms.iter().any(|label| is_scripted(label));
         let seeds = (seeds.0, seeds.1.unwrap_or(scenario.read.defaults.seeds));
         let shard = shard.map(|shard| shard.parse()).transpose().map_err(PyValueError::new_err::<String>)?;
+        // Files are read and locked while other threads of Python run.
         let opened = py.detach(|| {
             let plan = Plan::new(source, settings, &mechanisms, Some(seeds));
             let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -72,7 +74,7 @@ impl Sweep {
         self.units
     }
 
-    /// The number of runs that the directory did not have when it was opened.
+    /// The number of runs that were missing when the directory was opened.
     #[getter]
     fn missing(&self) -> usize {
         self.missing.len()
@@ -82,6 +84,7 @@ impl Sweep {
     fn conduct(&self, py: Python<'_>, jobs: usize, progress: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let directory = self.open()?;
         let (plan, missing) = (self.plan.clone(), self.missing.clone());
+        // Several threads would wait for the interpreter in turn, and be slower than one.
         let jobs = if self.is_scripted { 1 } else { jobs };
         let mut made = 0;
         let conducted = watch(
@@ -100,9 +103,10 @@ impl Sweep {
         conducted?.map(drop).map_err(|error| failed(&self.path, &error))
     }
 
-    /// Returns some of the missing runs as a text that `make_batch` takes, here or elsewhere.
+    /// Returns some of the missing runs as a text that `make_batch` accepts, in this process or another.
     fn batch(&self, first: usize, count: usize) -> PyResult<String> {
         let last = first.saturating_add(count).min(self.missing.len());
+        // `first` may be behind the end, which gives an empty batch.
         let units = self.missing.get(first..last).unwrap_or_default();
         Ok(self.plan.batch(self.open()?.columns(), units).to_json())
     }
@@ -111,6 +115,7 @@ impl Sweep {
     fn settle(&self, py: Python<'_>) -> PyResult<usize> {
         let directory = self.open()?;
         let left = py.detach(|| {
+            // A scheduler may have given one batch to two workers.
             directory.settle()?;
             let keys = sweep::keys(directory.path())?;
             io::Result::Ok(self.missing.iter().filter(|unit| !keys.contains(&unit.key)).count())
@@ -135,6 +140,7 @@ impl Sweep {
 #[pyfunction]
 pub(crate) fn make_batch(py: Python<'_>, batch: &str, to: PathBuf) -> PyResult<usize> {
     let _session = RunSession::begin();
+    // A batch runs in a worker's process, where nobody could set this flag.
     let made = py.detach(|| Batch::from_json(batch)?.make(&to, &AtomicBool::new(false), check));
     raised()?;
     made.map_err(|error| failed(&to, &error))
@@ -147,7 +153,8 @@ pub(crate) fn count_runs(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     Ok(keys.len())
 }
 
-/// Returns an amount, such as `5 %`, as a whole number of smallest units and the word for what it measures; `None` if the text is none.
+/// Returns an amount, such as `5 %`, as a whole number of smallest units and the word for the quantity; `None` if the text is
+/// no amount.
 #[pyfunction]
 pub(crate) fn amount(text: &str) -> Option<(u64, String)> {
     Amount::parse(text).map(|amount| (amount.value, amount.dimension.to_string()))
@@ -157,17 +164,18 @@ pub(crate) fn amount(text: &str) -> Option<(u64, String)> {
 #[pyfunction]
 pub(crate) fn amount_text(value: u64, dimension: &str) -> PyResult<String> {
     let dimension =
-        dimension.parse().map_err(|()| PyValueError::new_err(format!("{dimension:?} is no dimension")))?;
+        dimension.parse().map_err(|()| PyValueError::new_err(format!("{dimension:?} is not a dimension")))?;
     Ok(Amount { dimension, value }.to_string())
 }
 
 /// Keeps the last setting of each key.
 fn last_of_each(settings: Vec<Setting>) -> Vec<Setting> {
+    // A scenario has a handful of settings, so comparing each with each costs nothing.
     let is_last = |place: usize| settings[place + 1..].iter().all(|(key, _)| *key != settings[place].0);
     (0..settings.len()).filter(|&place| is_last(place)).map(|place| settings[place].clone()).collect()
 }
 
-/// Returns an error of a file that is read and written.
+/// Returns an error of a file that is being read or written.
 pub(crate) fn failed(path: &Path, error: &io::Error) -> PyErr {
     refused_by_system("cannot use", path, error)
 }

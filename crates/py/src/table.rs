@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::failing::{checked, refused_by_system};
 
-/// A table: columns with names and one type each. pandas, polars, pyarrow and DuckDB read it without a copy of their own.
+/// A table: columns with names and one type each. pandas, polars, pyarrow and DuckDB read it without copying.
 #[pyclass(frozen, eq, module = "coapace._native")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table(coapace_dataset::Table);
@@ -28,7 +28,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The names of the columns, in their order.
+    /// The names of the columns, from left to right.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.0.batch().schema().fields().iter().map(|field| field.name().clone()).collect()
@@ -53,6 +53,7 @@ impl Table {
         } else if let Some(array) = any.downcast_ref::<BooleanArray>() {
             PyList::new(py, array)
         } else {
+            // Tables of results have no other types.
             Ok(PyList::empty(py))
         }
     }
@@ -63,13 +64,14 @@ impl Table {
         written.map_err(|error| refused_by_system("cannot write", &path, &error))
     }
 
-    /// Returns some of the rows, which are not copied.
+    /// Returns some of the rows, without copying them.
     fn slice(&self, first: usize, count: usize) -> Self {
+        // Arrow panics at a slice beyond the last row.
         let first = first.min(self.__len__());
         Self(self.0.batch().slice(first, count.min(self.__len__() - first)).into())
     }
 
-    /// Travels as a stream of Arrow IPC.
+    /// Pickled as a stream of Arrow IPC.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledTable<'py>)> {
         let bytes = py.detach(|| pack_table(&self.0)).map_err(failed)?;
         let restore = py.import("coapace._native")?.getattr("restore_table")?;
@@ -83,13 +85,14 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, by Arrow's PyCapsule interface. The types are those of the table, whatever is requested.
+    /// The rows, by Arrow's PyCapsule interface. The columns have the types of the table, whatever is requested.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        // Arrow's interface lets a producer ignore the request.
         let _ = requested_schema;
         let batches =
             RecordBatchIterator::new([Ok::<_, ArrowError>(self.0.batch().clone())], self.0.batch().schema());
@@ -100,7 +103,7 @@ impl Table {
 /// The content of a pickled table: the version, and its rows.
 type PickledTable<'py> = (&'static str, Bound<'py, PyBytes>);
 
-/// Makes a table that was pickled.
+/// Restores a pickled table.
 #[pyfunction]
 pub(crate) fn restore_table(version: &str, bytes: &[u8]) -> PyResult<Table> {
     checked(version)?;

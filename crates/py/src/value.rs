@@ -1,13 +1,13 @@
-//! Values of settings, as Python people have them.
+//! Values of settings, in the types that Python users write.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
-/// Returns a value of Python as `--set` takes it.
+/// Converts a Python value to text as `--set` accepts it.
 ///
 /// # Errors
-/// `TypeError` if it is nothing that a setting may be.
+/// Raises `TypeError` if the value cannot be a setting.
 pub(crate) fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let Some(single) = single(value)? else {
         let Ok(items) = value.try_iter() else { return Err(refused(value)) };
@@ -24,11 +24,13 @@ pub(crate) fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 fn single_of_list(item: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    // Text in a list may contain a comma, so it is quoted.
     Ok(single(item)?.map(|(text, is_text)| if is_text { format!("{text:?}") } else { text }))
 }
 
-/// Returns a value in one piece, and whether it is text; `None` if it may be several.
+/// Returns a single value as text, and whether it is text in Python; `None` if it may be several values.
 fn single(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
+    // A bool is an int in Python, so it comes first.
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Some((flag.is_true().to_string(), false)));
     }
@@ -49,6 +51,7 @@ fn single(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
     for plain in ["tolist", "__index__", "__float__"] {
         if value.hasattr(plain)? {
             let inner = value.call_method0(plain)?;
+            // A type that returns itself would be asked without end.
             return if inner.get_type().is(value.get_type()) {
                 Err(refused(value))
             } else {
@@ -69,9 +72,11 @@ fn single_or_list(inner: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> 
 
 /// Returns the microseconds of a `timedelta`, of pandas too; `None` for anything else.
 pub(crate) fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    // The type of pandas has the same attributes, and its nanoseconds are dropped.
     if value.hasattr("total_seconds")? {
         let part = |name: &str| value.getattr(name)?.extract::<i64>();
         let seconds = part("days")? * 86_400 + part("seconds")?;
+        // A `timedelta` may have 10⁹ days, whose microseconds exceed 64 bits.
         return Ok(seconds.checked_mul(1_000_000).map(|us| us + part("microseconds").unwrap_or_default()));
     }
     Ok(None)

@@ -1,4 +1,4 @@
-//! Work in another thread. Meanwhile progress is reported, and Ctrl-C ends the work.
+//! Work in another thread, with progress reports. Ctrl-C ends the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +14,17 @@ use pyo3::prelude::*;
 
 use crate::scripted::{RunSession, check, is_of_python, raised};
 
-/// The longest time without a look at Ctrl-C.
+/// The longest time between two checks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The most ended runs that are counted before a look at Ctrl-C: short runs may end faster than they are counted.
+/// The most finished runs that are counted before a check for Ctrl-C: short runs may finish faster than they are counted.
 const MOST_NEWS: usize = 10_000;
 
-/// The seeds of runs, the number of threads (0: one for each core), and a function that is called with the runs done and all runs.
+/// The seeds of runs, the number of threads (0: one for each core), and a function that is called with the numbers of finished
+/// runs and of all runs.
 #[derive(FromPyObject)]
 pub(crate) struct RunSettings<'py> {
-    /// Stretches of consecutive seeds: the first seed of each, and their number. None: as many as the trial has.
+    /// Ranges of consecutive seeds: the first seed of each range, and its length. None: as many seeds as the trial has.
     #[pyo3(item)]
     pub(crate) seeds: Option<Vec<(u64, u32)>>,
     #[pyo3(item)]
@@ -49,6 +50,7 @@ pub(crate) fn conduct(
     let mut count = 0;
     let cells = watch(
         py,
+        // The runs need no interpreter. Only their number comes back to it.
         move |stop, done| conduct_apart(&trials, jobs, stop, done),
         |more| match &run_settings.progress {
             Some(progress) => {
@@ -62,6 +64,7 @@ pub(crate) fn conduct(
     let joined = cells.chunks(stretches.max(1)).filter_map(|stretches| {
         let mut cell = stretches.first()?.clone();
         cell.runs = stretches.iter().flat_map(|stretch| &stretch.runs).cloned().collect();
+        // Ranges of seeds may come in any order, and the command sorts runs by seed.
         cell.runs.sort_by_key(|run| run.seed);
         Some(cell)
     });
@@ -69,7 +72,7 @@ pub(crate) fn conduct(
 }
 
 impl RunSettings<'_> {
-    /// Gives all trials these seeds. Only the first stretch records series.
+    /// Gives all trials these seeds. Only the first range records series.
     fn of_stretches(&self, trials: Vec<Trial>) -> Vec<Trial> {
         let own = |trial: Trial| Trial { first_seed: self.first_seed, ..trial };
         let Some(stretches) = &self.seeds else { return trials.into_iter().map(own).collect() };
@@ -111,16 +114,19 @@ fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender
         })
     };
     let (by_python, native) = thread::scope(|scope| {
+        // One thread makes both kinds, one after the other.
         if threads == 1 || others.is_empty() {
             let by_python = by_python();
             return (by_python, conduct_until(&rest, threads, stop, &mut |_| tell()));
         }
         let handle = scope.spawn(by_python);
+        // The thread that calls Python is one of the threads that the caller asked for.
         let native = conduct_until(&rest, threads - 1, stop, &mut |_| tell());
         (handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), native)
     });
     let mut cells: Vec<_> =
         scripted.into_iter().zip(by_python).chain(others.into_iter().zip(native)).collect();
+    // Callers expect the order of the trials.
     cells.sort_by_key(|(place, _)| *place);
     cells.into_iter().map(|(_, cell)| cell).collect()
 }
@@ -133,8 +139,9 @@ fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender
 pub(crate) fn watch<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool, &Sender<()>) -> T + Send + 'static,
-    mut told: impl FnMut(usize) -> PyResult<()>,
+    mut report: impl FnMut(usize) -> PyResult<()>,
 ) -> PyResult<T> {
+    // The session lasts until the work has ended, so that the objects of its mechanisms stay.
     let _session = RunSession::begin();
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, mut news) = channel();
@@ -144,11 +151,12 @@ pub(crate) fn watch<T: Send + 'static>(
     })?;
     let watched = loop {
         let first;
+        // Other threads of Python run while this one waits. In between it looks for Ctrl-C.
         (first, news) = py.detach(move || {
             let first = news.recv_timeout(PATIENCE);
             (first.map(|()| 1 + news.try_iter().take(MOST_NEWS).count()), news)
         });
-        let watched = py.check_signals().and_then(|()| first.as_ref().map_or(Ok(()), |more| told(*more)));
+        let watched = py.check_signals().and_then(|()| first.as_ref().map_or(Ok(()), |more| report(*more)));
         if watched.is_err() || check().is_err() || first == Err(RecvTimeoutError::Disconnected) {
             break watched;
         }
@@ -156,6 +164,7 @@ pub(crate) fn watch<T: Send + 'static>(
     stop.store(watched.is_err() || check().is_err(), Ordering::Relaxed);
     // Work that is stopped keeps its finished runs before the exception is returned.
     let ended = py.detach(|| working.join());
+    // The exception of a mechanism comes first, because an interruption may only follow from it.
     raised()?;
     watched?;
     ended.map_err(|_| {

@@ -25,7 +25,7 @@ def test_a_paper_is_reproduced_with_its_figures_and_orders_beside_the_measured_o
 
 
 def test_what_cannot_be_reproduced_is_refused_with_the_sentence_of_the_command() -> None:
-    with pytest.raises(ValueError, match="there is no paper `x`; there is raitahila2019, "):
+    with pytest.raises(ValueError, match="`x` is not the name of a paper; the papers are raitahila2019, "):
         coapace.reproduce("x")
     with pytest.raises(ValueError, match="give quick or seeds"):
         coapace.reproduce("meng2017", quick=True, seeds=2)
@@ -59,7 +59,7 @@ def test_a_ranking_is_over_suites_and_loaded_scenarios() -> None:
     assert ranking.advice is not None and ranking.advice.startswith("Use ")
     assert "<p>Use " in ranking._repr_html_() and "<p>Best in hindsight, " in ranking._repr_html_()
     assert repr(ranking).startswith("<Ranking: 3 mechanisms, ")
-    for wrong, sentence in [("linux-rto", "none of these is one"), ("cocoa", "named twice")]:
+    for wrong, sentence in [("linux-rto", "none is among these"), ("cocoa", "named twice")]:
         with pytest.raises(ValueError, match=sentence):
             coapace.rank(loaded, [wrong, wrong] if wrong == "cocoa" else [wrong])
     with pytest.raises(ValueError, match="a suite is published, "):

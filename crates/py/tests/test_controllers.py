@@ -73,6 +73,12 @@ def test_a_class_without_the_methods_or_with_another_marking_is_refused() -> Non
 
     with pytest.raises(ValueError, match="marking is \"loud\", but must be none or token"):
         coapace.register("py-wrong", Marked)
+
+    class Instant(Rfc7252):
+        max_timeout = 0.0
+
+    with pytest.raises(ValueError, match="max_timeout must be at least 1 µs"):
+        coapace.register("py-wrong", Instant)
     assert "py-wrong" not in coapace.mechanisms()
 
 
@@ -92,7 +98,7 @@ def test_an_exception_in_a_step_is_raised_by_the_run() -> None:
     for broken, error, sentence in [
         (Broken, LookupError, "no idea"),
         (Negative, ValueError, "the timeout is -1"),
-        (Single, TypeError, "on_start returns"),
+        (Single, TypeError, "on_start must return"),
     ]:
         coapace.register("py-broken", broken)
         with pytest.raises(error, match=sentence):

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, and that every public name is documented and tested, also where an editor looks."""
+"""The examples of docs/python.md and of guides, and that every public name is documented and tested, also where an editor looks."""
 
 import ast
 import inspect
@@ -16,8 +16,8 @@ PAGE = (ROOT / "docs" / "python.md").read_text()
 STUBS = ROOT / "crates" / "py" / "python" / "coapace" / "_native.pyi"
 
 
-def examples() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+def examples(page: str = PAGE) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
 def test_every_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +33,18 @@ def test_every_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert_twins(scenario.set("errors", "high"))
     assert_twins(scenario.set("clients", 100))
     assert_twins(coapace.Scenario.load("lossy-lan"))
+
+
+@pytest.mark.parametrize("name", ["figures.md", "write-a-mechanism.md"])
+def test_every_example_of_a_guide_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    found = examples((ROOT / "docs" / name).read_text())
+    assert found, "the page has no example"
+    names: dict[str, Any] = {}
+    for number, example in enumerate(found, 1):
+        exec(compile(example, f"docs/{name}, example {number}", "exec"), names)
 
 
 def assert_twins(scenario: coapace.Scenario) -> None:

@@ -190,7 +190,7 @@ def test_an_exception_of_a_mechanism_ends_the_search_and_is_not_kept(tmp_path: P
         ({"vary": ["ack_timeout"]}, ValueError, "is neither PARAMETER=VALUE"),
         ({"vary": {"zzz": [1, 2]}}, ValueError, "zzz"),
         ({"journal": "/"}, IsADirectoryError, "Is a directory: '/'"),
-        ({"journal": __file__}, ValueError, "test_search.py: this is no journal of a search: name another file"),
+        ({"journal": __file__}, ValueError, "test_search.py: this is not a journal of a search: name another file"),
     ],
 )
 def test_what_cannot_be_searched_is_told(arguments: dict[str, Any], error: type[Exception], sentence: str) -> None:
@@ -199,5 +199,5 @@ def test_what_cannot_be_searched_is_told(arguments: dict[str, Any], error: type[
 
 
 def test_pieces_of_another_version_are_refused() -> None:
-    with pytest.raises(ValueError, match="the search is of coapace 0.0, and this process has .*: install the same version"):
+    with pytest.raises(ValueError, match="the search was made with coapace 0.0, and this process has .*: install the same version"):
         _native.measure(("0.0", "mixed", 1, 9, [("default", 0)]))

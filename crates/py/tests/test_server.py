@@ -279,10 +279,10 @@ def test_handlers_that_never_end_are_cancelled_when_the_server_is_closed() -> No
 @pytest.mark.parametrize(
     ("address", "arguments", "error", "sentence"),
     [
-        ("localhost", {}, ValueError, "is no address; one is as in"),
+        ("localhost", {}, ValueError, "is not an address; write it like"),
         ("http://127.0.0.1:0", {}, ValueError, "expected coap, coaps"),
-        ("coaps://127.0.0.1:0", {}, ValueError, "DTLS takes keys"),
-        ("coap://127.0.0.1:0", {"psk": {"a": "b"}}, ValueError, "psk is for coaps alone"),
+        ("coaps://127.0.0.1:0", {}, ValueError, "DTLS needs a key"),
+        ("coap://127.0.0.1:0", {"psk": {"a": "b"}}, ValueError, "psk needs the scheme coaps"),
         ("127.0.0.1:0", {"cc": "coca"}, ValueError, "did you mean cocoa"),
         ("203.0.113.1:0", {}, OSError, "is not an address of this host"),
     ],
@@ -313,7 +313,7 @@ def test_wrong_resources_are_told() -> None:
 
 def test_wrong_responses_are_told() -> None:
     for code in ("GET", "9.99", "0.00", "fine"):
-        with pytest.raises(ValueError, match="must be that of a response"):
+        with pytest.raises(ValueError, match="must be the code of a response"):
             Response(code=code)
     assert Response("x", "4.04", content_format=60, options=[(8, "a"), (8, b"b")]).options == [
         (8, b"a"),

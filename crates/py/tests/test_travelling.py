@@ -111,7 +111,7 @@ def test_a_pickle_of_another_version_is_refused_with_a_line_that_says_what_to_do
     for thing in things:
         make, (version, *rest) = getattr(thing, "_native", thing).__reduce__()
         assert make(version, *rest)
-        with pytest.raises(ValueError, match="of coapace 0.0.9, and this process has .*: install the same version"):
+        with pytest.raises(ValueError, match="made with coapace 0.0.9, and this process has .*: install the same version"):
             make("0.0.9", *rest)
 
 
@@ -127,7 +127,7 @@ def test_a_scenario_travels_without_its_file(tmp_path: Path) -> None:
 
 def test_a_search_says_that_it_does_not_travel() -> None:
     found = coapace.search("default", {"ack_timeout": ["1s", "3s"]}, scenarios=9, brackets=1, progress=False)
-    with pytest.raises(TypeError, match="a search does not travel: pickle its tables"):
+    with pytest.raises(TypeError, match="a search cannot be pickled: pickle its tables"):
         pickle.dumps(found)
     assert found.to_csv() == found.evaluations.to_csv()
 

@@ -26,4 +26,4 @@ def test_it_has_types_and_licences_and_no_sources(installed: Distribution) -> No
     assert {file.suffix for file in files if file.parts[0] == "coapace"} <= {".py", ".pyi", ".typed", ".so", ".pyd"}
     assert len([file for file in files if file.suffix in {".so", ".pyd"}]) == 1
     outside = [file for file in files if not file.parts[0].startswith("coapace")]
-    assert not outside, outside
+    assert [file.parts[-2:] for file in outside] == [("bin", "coapace")], "the command, and nothing else"

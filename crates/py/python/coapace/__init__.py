@@ -14,6 +14,7 @@ Names are those of the command line and of scenario files. Times are in seconds.
 from coapace._client import Client, Group, Observation
 from coapace._controller import Controller, register
 from coapace._errors import NetworkError, NotObserved, Reset, Timeout
+from coapace._native import VERSION as __version__
 from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response, Sample, Scenario
 from coapace._results import Coexistence, Ranking, Reproduction, Results
 from coapace._running import coexist, frames, papers, rank, reproduce, run
@@ -48,6 +49,7 @@ __all__ = [
     "Server",
     "Table",
     "Timeout",
+    "__version__",
     "coexist",
     "frames",
     "mechanisms",

@@ -11,6 +11,11 @@ Time: TypeAlias = SupportsFloat | SupportsIndex | timedelta | str
 #: A value in one piece: numbers may be those of numpy.
 Value: TypeAlias = str | SupportsFloat | SupportsIndex | timedelta | os.PathLike[str]
 
+VERSION: str
+
+def command(words: Sequence[str]) -> int:
+    """Runs the command `coapace` with these words, the name of the command first, and returns its exit code. A process can run it once."""
+
 class Scenario:
     """A network and a workload, read and checked. It never changes: `set` returns another scenario."""
 
@@ -18,7 +23,7 @@ class Scenario:
     def load(source: str | os.PathLike[str]) -> Scenario:
         """Reads a built-in scenario, a file, or the text of a file (more than one line).
 
-        Raises `FileNotFoundError` if there is no such file, and `ValueError` with a line that says what is wrong in it.
+        Raises `FileNotFoundError` if the file does not exist, and `ValueError` with a line about the mistake in it.
         """
     def set(self, key: str, value: Value | Iterable[Value]) -> Scenario:
         """Returns this scenario with another value of a knob or of a dotted key, as `--set` does: a text, a number, a truth value, a
@@ -40,23 +45,23 @@ class Scenario:
     def knobs(self) -> dict[str, str]:
         """The present value of every knob."""
     def choices(self, knob: str) -> list[str]:
-        """The names that a knob takes; empty if it takes the values of its keys."""
+        """The names that a knob accepts; empty if it accepts the values of its keys."""
     @property
     def mechanisms(self) -> list[str]:
-        """The mechanisms that a run has if none are named."""
+        """The mechanisms of a run that names none."""
     @property
     def seeds(self) -> int:
-        """The number of seeds that a run has if none is named."""
+        """The number of seeds of a run that names none."""
     def canonical(self) -> str:
         """Every key that shapes a run with its effective value, one `path = value` a line."""
     def to_toml(self) -> str:
-        """Returns a scenario file with all settings made, which reads back to a scenario of the same hash."""
+        """Returns a scenario file with all settings made. The scenario in it has the same hash."""
     @property
     def hash(self) -> str:
         """The hash of `canonical()`. Results of scenarios with equal hashes may be compared."""
 
 class Exchange:
-    """An exchange under way."""
+    """A running exchange."""
 
     @property
     def timeout(self) -> float:
@@ -69,9 +74,9 @@ class Exchange:
         """Whether the exchange is under way."""
 
 class Mechanism:
-    """A mechanism and what it has learned of one destination.
+    """A mechanism and its state for one destination.
 
-    Its calls are those that an endpoint makes: `start` at the first transmission of an exchange, `retransmit` at each further
+    Its calls are the calls of an endpoint: `start` at the first transmission of an exchange, `retransmit` at each further
     one, and one of `acknowledge`, `reset`, `give_up` and `cancel` at the end. All times are in seconds.
     """
 
@@ -84,7 +89,7 @@ class Mechanism:
         self, exchange: Exchange, now: Time, answered: int | None = None, draw: float = 0.0
     ) -> None:
         """Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
-        Only a mechanism that asks for a marking is told, because the wire does not say so without one.
+        Only a mechanism that asks for a marking learns it, because without one the wire does not show it.
         """
     def reset(self, exchange: Exchange, now: Time) -> None:
         """Ends an exchange with a Reset."""
@@ -158,10 +163,10 @@ class Sample:
         """The number of retransmissions."""
     @property
     def answered(self) -> int | None:
-        """The transmission that was answered, 0 for the first; None unless a marking tells."""
+        """The transmission that was answered, 0 for the first; None unless a marking shows it."""
     @property
     def unambiguous(self) -> float | None:
-        """The round-trip time in seconds if it is unambiguous: there was no retransmission, or a marking tells."""
+        """The round-trip time in seconds if it is unambiguous: without a retransmission, or if a marking shows which copy was answered."""
 
 class Table:
     @property
@@ -244,7 +249,7 @@ class Request:
     def path(self) -> str:
         """The path, with a slash before each segment."""
     def parameter(self, name: str) -> str | None:
-        """Returns the segment that `{name}` matched in the path of the resource; None if there is none, or if it is no UTF-8."""
+        """Returns the segment that `{name}` matched in the path of the resource; None without one, or if it is not UTF-8."""
     @property
     def query(self) -> list[str]:
         """The arguments of the query, in their order."""
@@ -273,7 +278,7 @@ class Request:
         """The identity of the pre-shared key that the client has proved; None without DTLS."""
 
 class Remote:
-    """A destination of a client's requests, and what the mechanism knows of it. All times are in seconds."""
+    """A destination of a client's requests, and the estimates of the mechanism for it. All times are in seconds."""
 
     @property
     def address(self) -> str:

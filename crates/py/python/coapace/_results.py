@@ -149,7 +149,7 @@ class Reproduction(Results):
 
     @cached_property
     def figures(self) -> Table:
-        """A row for each published figure: ``published`` and ``measured``, ``relative_error``, ``factor`` and where it is printed."""
+        """A row for each published figure: ``published`` and ``measured``, ``relative_error``, ``factor``, a witness if there is one, and its place."""
         return Table(self._native.figures())
 
     @cached_property

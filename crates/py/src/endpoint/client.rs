@@ -22,12 +22,12 @@ use crate::seconds::{Seconds, span};
 /// The longest wait for a DTLS handshake. A server with OpenSSL does not answer a wrong key.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client without the manners of asyncio.
+/// A client with callbacks in place of an asyncio interface.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct NativeClient {
     desk: Desk,
     client: Mutex<Option<net::Client>>,
-    /// True if payloads are sent with Q-Block1 to servers that take it.
+    /// True if payloads are sent with Q-Block1 to servers that support it.
     q_block: bool,
 }
 
@@ -66,12 +66,15 @@ impl NativeClient {
             set_ack_timeout(&mut mechanism, timeout.0)?;
         }
         let mut profile = Profile::from(mechanism);
+        // With 0 no request would ever depart.
         if nstart == Some(0) {
             return Err(PyValueError::new_err("nstart is 0, but must be at least 1"));
         }
+        // `None` leaves the bound to the mechanism.
         profile.config.nstart = nstart;
         profile.config.max_retransmit = max_retransmit.unwrap_or(profile.config.max_retransmit);
         let mut builder = net::Client::builder().mechanism(profile.mechanism).config(profile.config);
+        // Without a bulk mechanism, blocks are requested one after the other.
         builder = builder.bulk(bulk.map(parse_bulk).transpose().map_err(PyValueError::new_err)?);
         if let Some(bytes) = block_size {
             builder = builder.block_size(bytes);
@@ -107,6 +110,7 @@ impl NativeClient {
         let (call, uri) = self.call(py, asked)?;
         let desk = self.desk.clone();
         self.desk.start(future, uri.clone(), async move {
+            // The first representation comes with the observation, so Python gets both in one result.
             let begun = call.observe().await?;
             let first = begun.first().clone();
             Ok((NativeObservation::new(desk, uri, begun), Response(first)))
@@ -139,8 +143,9 @@ impl NativeClient {
         })
     }
 
-    /// Makes no more requests, and closes the sockets once nothing is under way.
+    /// Refuses further requests, and closes the sockets when all requests are done.
     fn close(&self, py: Python<'_>) {
+        // The holder of a lock may wait for the interpreter, so nobody waits for a lock while holding the interpreter.
         py.detach(|| drop(self.client().take()));
     }
 }
@@ -163,12 +168,15 @@ impl NativeClient {
             options,
             once,
         } = asked;
+        // Codes from 32 on are responses and signals.
         let method: Code = method.parse().ok().filter(|code: &Code| code.0 < 32).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "method is {method:?}, but must be one such as GET, or a code such as 0.01"
+                "method is {method:?}, but must be a name such as GET, or a code such as 0.01"
             ))
         })?;
+        // A wrong argument is reported before anything is sent.
         let timeout = timeout.map(|timeout| span("timeout", timeout.0)).transpose()?;
+        // A clone, so that the lock is not held while the request runs.
         let client = self.client().clone().ok_or_else(|| raised(py, Error::Closed, &uri))?;
         let mut call = client.request(method, &uri).payload(payload.into_bytes());
         if let Some(format) = content_format {
@@ -198,7 +206,8 @@ impl NativeClient {
 /// Reads the name of a mechanism.
 ///
 /// # Errors
-/// `ValueError` that names the fault. Mechanisms written in Python are refused, because an endpoint would wait for the interpreter.
+/// Raises `ValueError` with a line that names the mistake. Mechanisms written in Python are refused, because an endpoint would
+/// wait for the interpreter.
 pub(crate) fn mechanism(cc: &str) -> PyResult<Mechanism> {
     match parse_mechanism(cc) {
         Ok(Mechanism::Own(_)) => {
@@ -210,16 +219,17 @@ pub(crate) fn mechanism(cc: &str) -> PyResult<Mechanism> {
 
 /// Sets ACK_TIMEOUT, in seconds. In a mechanism that measures, it is the initial RTO.
 fn set_ack_timeout(mechanism: &mut Mechanism, timeout: f64) -> PyResult<()> {
+    // Mechanisms count whole microseconds, so this text is exact.
     let text = format!("{}us", span("ack_timeout", timeout)?.as_micros());
     let set = mechanism.set("ack_timeout", &text).or_else(|_| mechanism.set("initial_rto", &text));
     set.map_err(|_| {
         PyValueError::new_err(format!(
-            "ack_timeout is {timeout}, which this mechanism has no use for; see coapace.mechanisms()"
+            "ack_timeout is {timeout}, which this mechanism does not use; see coapace.mechanisms()"
         ))
     })
 }
 
-/// A destination of a client's requests, and what the mechanism knows of it. All times are in seconds.
+/// A destination of a client's requests, and the estimates of the mechanism for it. All times are in seconds.
 #[pyclass(frozen, module = "coapace")]
 #[derive(Debug)]
 pub(crate) struct Remote(net::Destination);

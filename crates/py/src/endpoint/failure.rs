@@ -10,9 +10,10 @@ use pyo3::types::PyType;
 
 use super::response::Response;
 
-/// Returns the exception that says why a request to `uri` has no response.
+/// Returns the exception that explains why a request to `uri` has no response.
 pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
     use io::ErrorKind::ConnectionRefused;
+    // The advice names arguments of Python, not functions of Rust.
     let text = match &error {
         Error::Uri(bad) => format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"),
         Error::Transfer(TransferError::Option(bad @ BadOption::BesideProxyUri { .. })) => {
@@ -20,14 +21,15 @@ pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
         }
         Error::Transfer(TransferError::Option(bad)) => format!("{uri}: {bad}"),
         Error::Session(Refused::NoKeys) => {
-            format!("{uri}: DTLS takes keys; give psk=(IDENTITY, KEY) to the client")
+            format!("{uri}: DTLS needs a key; give psk=(IDENTITY, KEY) to the client")
         }
         Error::Session(Refused::TimedOut) => format!(
-            "{uri}: {error}; check address and port, and the key, for some servers keep silent about a wrong one"
+            "{uri}: {error}; check address, port and key: some servers do not answer a client with a wrong key"
         ),
+        // bad_record_mac, decrypt_error and unknown_psk_identity (RFC 5246 §7.2, RFC 4279 §6): the keys differ.
         Error::Session(Refused::Alert(20 | 51 | 115)) => format!("{uri}: {error}; check psk"),
         Error::Tls(TlsError::NoRoots) => {
-            format!("{uri}: certificates are not for Python yet; use coaps with psk")
+            format!("{uri}: Python clients cannot check certificates yet; use coaps with psk")
         }
         Error::Unreachable(ConnectionRefused)
         | Error::Connection(ConnectionRefused)
@@ -37,11 +39,12 @@ pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
         Error::Group(_) => {
             format!(
-                "{uri}: a group takes requests that are not confirmable; ask its members with Client.group"
+                "{uri}: a group accepts only requests that are not confirmable; ask its members with Client.group"
             )
         }
         error => format!("{uri}: {error}"),
     };
+    // A wrong argument is a `ValueError`: a program that retries after errors of the network must not retry it.
     match error {
         Error::Uri(_)
         | Error::Scheme(_)
@@ -55,6 +58,7 @@ pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
             exception(py, "Timeout", text)
         }
         Error::Reset => exception(py, "Reset", text),
+        // The server has answered, so the exception carries its response.
         Error::NotObserved(response) => exception(py, "NotObserved", (text, Response(*response))),
         _ => exception(py, "NetworkError", text),
     }
@@ -65,5 +69,6 @@ fn exception(py: Python<'_>, name: &str, arguments: impl pyo3::PyErrArguments + 
     static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = ERRORS.get_or_try_init(py, || py.import("coapace._errors").map(Bound::unbind));
     let class = module.and_then(|module| Ok(module.bind(py).getattr(name)?.cast_into::<PyType>()?));
+    // An import that fails raises its own exception, which says more.
     class.map_or_else(|error| error, |class| PyErr::from_type(class, arguments))
 }

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use super::response::Response;
 use super::work::{Call, Desk};
 
-/// The answers of a group's members, without the manners of asyncio.
+/// The answers of a group's members, with callbacks in place of an asyncio interface.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct NativeGroup {
     desk: Desk,
@@ -30,6 +30,7 @@ impl NativeGroup {
     fn next(&self, future: Py<PyAny>) -> PyResult<Call> {
         let answers = self.answers.clone();
         self.desk.start(future, self.uri.clone(), async move {
+            // The lock is held while the next answer is awaited, so it is one of tokio.
             let mut answers = answers.lock().await;
             let Some(group) = answers.as_mut() else { return Ok(None) };
             let Some((member, response)) = group.next().await else {
@@ -40,10 +41,11 @@ impl NativeGroup {
         })
     }
 
-    /// Waits for no more answers.
+    /// Stops waiting for answers.
     fn end(&self) -> PyResult<()> {
         self.desk.check()?;
         let answers = self.answers.clone();
+        // A call of `next` may hold the lock for as long as answers are awaited, so the runtime waits for it and not Python.
         self.desk.runtime.handle.spawn(async move { drop(answers.lock().await.take()) });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The way from the threads of Rust to an event loop of asyncio.
+//! Passes results from Rust threads to an asyncio event loop.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-/// Something for the thread of the event loop to do.
+/// A function for the event loop's thread to call.
 pub(crate) type Letter = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<()> + Send>;
 
-/// Letters that no loop has opened yet. There is at most one for each request that a client has made, and one for each place
-/// that a server has.
+/// Letters that the event loop has not handled yet. There is at most one for each request that a client has made, and one for
+/// each slot of a server.
 #[derive(Clone)]
 pub(crate) struct Post(Arc<MailboxState>);
 
 struct MailboxState {
     letters: Mutex<Vec<Letter>>,
-    /// Written to when letters arrive.
+    /// The socket that is written to when letters arrive.
     bell: UnixStream,
-    /// Watched by the loop.
+    /// The socket that the event loop watches.
     ear: UnixStream,
 }
 
@@ -31,11 +31,12 @@ impl Post {
         Ok(Self(Arc::new(MailboxState { letters: Mutex::default(), bell, ear })))
     }
 
-    /// Leaves a letter, and wakes the loop unless earlier letters have done so. It never waits for the interpreter.
+    /// Adds a letter, and wakes the event loop unless an earlier letter has done so. This never waits for the interpreter.
     pub(crate) fn post(&self, letter: Letter) {
         let mut letters = self.letters();
         letters.push(letter);
         let first = letters.len() == 1;
+        // The event loop may wake at once and take the lock, so it is released first.
         drop(letters);
         if first {
             self.ring();
@@ -52,7 +53,7 @@ impl Post {
     }
 }
 
-/// The end of the way that an event loop watches: `loop.add_reader(mailbox.fileno(), mailbox.deliver)`.
+/// The receiver of letters, which an event loop watches: `loop.add_reader(mailbox.fileno(), mailbox.deliver)`.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Mailbox(pub(crate) Post);
 
@@ -63,14 +64,16 @@ impl Mailbox {
         self.0.0.ear.as_raw_fd()
     }
 
-    /// Does what the letters ask for. An exception leaves the later ones for the next call.
+    /// Calls the letters' functions. After an exception, the remaining letters wait for the next call.
     fn deliver(&self, py: Python<'_>) -> PyResult<()> {
         // The bell is silenced first: a letter that arrives after this rings again.
         while (&self.0.0.ear).read(&mut [0; 64]).is_ok_and(|bytes| bytes == 64) {}
         let mut letters = std::mem::take(&mut *self.0.letters()).into_iter();
         while let Some(letter) = letters.next() {
             if let Err(error) = letter(py) {
+                // The other letters stay in front of those that have come meanwhile.
                 self.0.letters().splice(..0, letters);
+                // The bell was silenced above, so the rest would wait for the next letter.
                 self.0.ring();
                 return Err(error);
             }

@@ -1,7 +1,7 @@
 //! Clients and servers on sockets, for asyncio.
 //!
-//! Endpoints run on threads of Rust. What they have for Python lies in a [`mailbox`] until the event loop takes it out, so no
-//! endpoint ever waits for the interpreter, and nothing of Rust touches an interpreter that ends.
+//! Endpoints run on Rust threads. Results for Python wait in a [`mailbox`] until the event loop fetches them, so no endpoint
+//! ever waits for the interpreter, and no Rust thread uses an interpreter that is shutting down.
 
 pub(crate) mod client;
 mod failure;

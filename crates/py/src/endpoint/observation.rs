@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use super::response::Response;
 use super::work::{Call, Desk};
 
-/// An observation without the manners of asyncio.
+/// An observation with callbacks in place of an asyncio interface.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct NativeObservation {
     desk: Desk,
@@ -40,6 +40,7 @@ impl NativeObservation {
     fn end(&self, future: Py<PyAny>) -> PyResult<Call> {
         let observed = self.observed.clone();
         self.desk.start(future, self.uri.clone(), async move {
+            // Taken out, so that a later `next` sees the end.
             let observed = observed.lock().await.take();
             match observed {
                 Some(observation) => observation.end().await,
@@ -58,6 +59,7 @@ impl Drop for NativeObservation {
             std::mem::forget(observed);
             return;
         }
+        // The interpreter may drop this in any thread, and the message of a dropped observation needs the runtime.
         let _inside = self.desk.runtime.handle.enter();
         drop(observed);
     }

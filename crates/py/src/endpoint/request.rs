@@ -27,7 +27,7 @@ impl RequestOfPython {
         self.0.path()
     }
 
-    /// Returns the segment that `{name}` matched in the path of the resource; None if there is none, or if it is no UTF-8.
+    /// Returns the segment that `{name}` matched in the path of the resource; None without one, or if it is not UTF-8.
     fn parameter(&self, name: &str) -> Option<&str> {
         self.0.parameter(name)
     }
@@ -64,6 +64,7 @@ impl RequestOfPython {
     /// The Content-Format of the payload; None if the request does not say.
     #[getter]
     fn content_format(&self) -> Option<u16> {
+        // A malformed option may be longer than two bytes, and then names no format.
         self.0.uint(CONTENT_FORMAT)?.try_into().ok()
     }
 

@@ -30,9 +30,10 @@ impl Response {
         max_age: Option<u32>,
         options: OptionPairs,
     ) -> PyResult<Self> {
+        // With a code of class 0 the message would be a request (RFC 7252 §12.1).
         let code = code.parse().ok().filter(|code: &Code| code.is_response()).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "code is {code:?}, but must be that of a response, such as 2.05 or 4.04"
+                "code is {code:?}, but must be the code of a response, such as 2.05 or 4.04"
             ))
         })?;
         let mut response =

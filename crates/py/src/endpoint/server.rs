@@ -22,10 +22,10 @@ use super::response::Response;
 use super::value::TextOrBytes;
 use super::work::{Call, Desk};
 
-/// The time that handlers, separate responses and last notifications get when a server is closed.
+/// The time that handlers, separate responses and last notifications have to finish when a server is closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server that is bound to an address, without the manners of asyncio.
+/// A server that is bound to an address, with callbacks in place of an asyncio interface.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct NativeServer {
     desk: Desk,
@@ -64,6 +64,7 @@ impl NativeServer {
             shutdown_timeout: SHUTDOWN_TIMEOUT,
             ..ServerConfig::default()
         };
+        // The resolver may take seconds, so other threads of Python run meanwhile.
         let places = py.detach(|| net::addresses(place)).map_err(|error| unbound(&error, address, place))?;
         let places = &*places;
         let bound = py.detach(|| match (scheme, psk) {
@@ -76,9 +77,11 @@ impl NativeServer {
                 net::Server::bind_dtls(
                     places,
                     config,
+                    // The server's thread calls this, so it has plain bytes and no objects of Python.
                     &Dtls::server(move |identity| keys.get(identity).cloned()),
                 )
             }
+            // Keys without DTLS, or a scheme that needs certificates.
             _ => Err(io::ErrorKind::Unsupported.into()),
         });
         let server = bound.map_err(|error| unbound(&error, address, place))?;
@@ -113,8 +116,10 @@ impl NativeServer {
         routes: Vec<RouteArguments>,
         attributes: Vec<(String, Vec<(String, String)>)>,
     ) -> PyResult<Call> {
+        // A server serves once, because it gives its sockets away.
         let server = lock(&self.bound).take();
         let server = server.ok_or_else(|| PyRuntimeError::new_err("the server serves already"))?;
+        // Cloning a `Py` needs the interpreter, and a request must not wait for it. So an `Arc` is cloned.
         let (post, dispatch) = (self.desk.post.clone(), Arc::new(dispatch));
         let places = RequestPlaces { taken: Arc::default(), max: self.max_pending };
         let mut observable = lock(&self.observable);
@@ -127,6 +132,7 @@ impl NativeServer {
                 handler,
             });
             let handle = move |request| handling.clone().handle(request);
+            // The resource is kept by its path, so that `notify` finds it.
             if is_observable {
                 let resource = Resource::new();
                 handlers = handlers.observe(&path, &resource, handle);
@@ -148,13 +154,15 @@ impl NativeServer {
     fn notify(&self, py: Python<'_>, path: &str) -> bool {
         let observable = lock(&self.observable);
         let resource = observable.get(path).cloned();
+        // Notifying takes a while, and must not keep the lock.
         drop(observable);
         py.detach(|| resource.map(|resource| resource.changed())).is_some()
     }
 
-    /// Shuts the server down: new requests are answered 5.03, and what is under way gets two seconds.
+    /// Shuts the server down: new requests are answered 5.03, and requests under way get two seconds.
     fn shutdown(&self, py: Python<'_>) {
         py.detach(|| {
+            // A server that never served closes its sockets here.
             drop(lock(&self.bound).take());
             if let Some(handle) = lock(&self.handle).take() {
                 handle.shutdown();
@@ -177,11 +185,12 @@ fn split(address: &str, has_keys: bool) -> PyResult<(Scheme, &str)> {
     })?;
     match (scheme, has_keys) {
         (Scheme::Coaps, false) => {
-            Err(PyValueError::new_err(format!("{address}: DTLS takes keys; give psk={{IDENTITY: KEY}}")))
+            Err(PyValueError::new_err(format!("{address}: DTLS needs a key; give psk={{IDENTITY: KEY}}")))
         }
         (Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs, true) => {
-            Err(PyValueError::new_err(format!("{address}: psk is for coaps alone")))
+            Err(PyValueError::new_err(format!("{address}: psk needs the scheme coaps")))
         }
+        // Many write the URI of the root, with a slash at its end.
         _ => Ok((scheme, place.trim_end_matches('/'))),
     }
 }
@@ -196,7 +205,7 @@ fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
     let text = match error.kind() {
         io::ErrorKind::InvalidInput => {
             return PyValueError::new_err(format!(
-                "{address:?} is no address; one is as in 127.0.0.1:5683 or coap+tcp://[::]:5683"
+                "{address:?} is not an address; write it like 127.0.0.1:5683 or coap+tcp://[::]:5683"
             ));
         }
         io::ErrorKind::AddrInUse => format!("{place} is in use; name another port, 0 for any that is free"),
@@ -204,27 +213,29 @@ fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
             format!("{place} is not an address of this host; [::]:PORT is all of them")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("{place} is not for this user to bind to; name a port above 1023")
+            format!("{place}: this user may not bind to it; name a port above 1023")
         }
         _ => format!("cannot bind to {place}: {error}"),
     };
+    // With two arguments Python picks the fitting class, such as `PermissionError`.
     PyOSError::new_err((error.raw_os_error(), text))
 }
 
-/// The places of the requests that handlers have not answered, including requests that still wait for the event loop.
+/// Slots for the requests that handlers have not answered, including requests that still wait for the event loop.
 #[derive(Clone)]
 struct RequestPlaces {
     taken: Arc<AtomicU32>,
     max: u32,
 }
 
-/// A place that a request has taken. Dropping it gives it back.
+/// A slot that a request occupies. Dropping it frees the slot.
 struct RequestPlace(Arc<AtomicU32>);
 
 impl RequestPlaces {
     fn take(&self) -> Option<RequestPlace> {
         let place = RequestPlace(self.taken.clone());
         // If all places are taken, dropping this one gives it back.
+        // Relaxed suffices: the count guards no other memory.
         (self.taken.fetch_add(1, Ordering::Relaxed) < self.max).then_some(place)
     }
 }
@@ -235,7 +246,7 @@ impl Drop for RequestPlace {
     }
 }
 
-/// A handler, and the way to it.
+/// A handler, and the mailbox through which it is called.
 struct Handling {
     post: Post,
     places: RequestPlaces,
@@ -244,21 +255,22 @@ struct Handling {
 }
 
 impl Handling {
-    /// Leaves a request for the event loop, and waits for the reply.
+    /// Passes a request to the event loop, and waits for the reply.
     async fn handle(self: Arc<Self>, request: net::Request) -> Result<net::Response, Rejection> {
         let Some(place) = self.places.take() else { return Err(Rejection::unavailable(1)) };
-        let (tell, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let this = self.clone();
         self.post.post(Box::new(move |py| {
             // The client may have closed its connection meanwhile.
-            if tell.is_closed() {
+            // A handler would work for nobody.
+            if sender.is_closed() {
                 return Ok(());
             }
-            let reply = Reply(Mutex::new(Some((tell, place))));
+            let reply = Reply(Mutex::new(Some((sender, place))));
             this.dispatch.call1(py, (&this.handler, RequestOfPython(request), reply)).map(drop)
         }));
         // If the reply is dropped, the handler was cancelled.
-        told.await.map_err(|_| Code::INTERNAL_SERVER_ERROR.into())
+        answer.await.map_err(|_| Code::INTERNAL_SERVER_ERROR.into())
     }
 }
 

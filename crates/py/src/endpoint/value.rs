@@ -1,4 +1,4 @@
-//! Arguments that Python may give in more than one type.
+//! Arguments that Python may pass in more than one type.
 
 use pyo3::prelude::*;
 
@@ -36,6 +36,7 @@ impl OptionValue {
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
+            // For 0 all eight bytes are leading zeros, and the value is empty.
             Self::Number(number) => number.to_be_bytes()[number.leading_zeros() as usize / 8..].to_vec(),
             Self::Bytes(bytes) => bytes,
         }

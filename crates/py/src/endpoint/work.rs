@@ -1,4 +1,4 @@
-//! Work of the runtime for a future of asyncio.
+//! Work of the runtime whose result goes to an asyncio future.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ use super::failure::raised;
 use super::mailbox::Post;
 use super::runtime::Runtime;
 
-/// The place where the work of one client or server is done, and where the results go.
+/// Starts the work of one client or server, and sends its results to the event loop.
 #[derive(Clone)]
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
@@ -37,16 +37,18 @@ impl Desk {
     where
         T: for<'py> IntoPyObject<'py> + Send + 'static,
     {
+        // In a child process the runtime has no thread, so the future would never get a result.
         self.check()?;
         let post = self.post.clone();
         let task = self.runtime.handle.spawn(async move {
             let result = work.await;
+            // Only the event loop's thread touches the future, because asyncio's futures are not safe in other threads.
             post.post(Box::new(move |py| settle(py, future.bind(py), result, &uri)));
         });
         Ok(Call(task.abort_handle()))
     }
 
-    /// Returns an error in a child process, if the parent has made this.
+    /// Returns an error in a child process, if its parent made the client or server.
     pub(crate) fn check(&self) -> PyResult<()> {
         if self.runtime.is_here() {
             return Ok(());
@@ -57,11 +59,12 @@ impl Desk {
     }
 }
 
-/// Sets the result of a future that still wants one.
+/// Sets the result of a future, unless it is done or cancelled.
 fn settle<T>(py: Python<'_>, future: &Bound<'_, PyAny>, result: Result<T, Error>, uri: &str) -> PyResult<()>
 where
     T: for<'py> IntoPyObject<'py>,
 {
+    // A second result would raise `InvalidStateError`.
     if future.call_method0("done")?.is_truthy()? {
         return Ok(());
     }
@@ -72,7 +75,7 @@ where
     .map(drop)
 }
 
-/// Work under way.
+/// Work in progress.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Call(AbortHandle);
 
