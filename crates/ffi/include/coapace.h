@@ -74,7 +74,7 @@ extern "C" {
 
 /* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi header:: */
 
-/* The mechanisms. Their numbers differ from version to version. */
+/* The mechanisms. A number keeps its mechanism in every version. */
 enum coapace_name {
     /* default: fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt
      * (RFC 7252 §4.2, §4.8) */
@@ -127,7 +127,7 @@ enum coapace_name {
     /* cocoa-plus-plus: an RTO that grows while the least and greatest round-trip times rise, and shrinks else
      * (Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011) */
     COAPACE_COCOA_PLUS_PLUS = 16,
-    /* fasor: a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell
+    /* fasor: a fast RTO near the round-trip time, a slow one to drain a congested link, chosen by recent retransmissions
      * (draft-ietf-core-fasor-02; Raitahila 2019) */
     COAPACE_FASOR = 17,
     /* fasor-token: FASOR with the transmission's ordinal in the token, so that every answer is a sample
@@ -193,10 +193,11 @@ enum coapace_name {
 /* The size of a struct coapace_mechanism in bytes. A program has one. */
 #define COAPACE_MECHANISM_SIZE 136
 
-/* The version of this header. */
+/* The version of this header: as text, and as a number for #if, 10000 * major + 100 * minor + patch. */
 #define COAPACE_VERSION "0.1.0"
+#define COAPACE_VERSION_NUMBER 100
 
-/* The end of what is from the registry. */
+/* The end of the part from the registry. */
 
 /* A mechanism and its parameters. Opaque. */
 struct coapace_mechanism {
@@ -288,10 +289,10 @@ enum coapace_status {
     COAPACE_NOT_AN_ASSIGNMENT = 5, /* the text behind the colon is not parameter=value,... */
     COAPACE_UNKNOWN_PARAMETER = 6, /* the mechanism has no such parameter */
     COAPACE_UNKNOWN_PRESET = 7,    /* the mechanism has no such preset */
-    COAPACE_BAD_VALUE = 8,         /* the parameter takes no such value */
+    COAPACE_BAD_VALUE = 8,         /* the parameter does not accept this value */
     COAPACE_BAD_MECHANISM = 9,     /* the mechanism is not initialised */
     COAPACE_BAD_STATE = 10,        /* the state is not initialised, or of another mechanism */
-    COAPACE_BAD_EXCHANGE = 11,     /* the exchange is not started, over, or of another mechanism */
+    COAPACE_BAD_EXCHANGE = 11,     /* the exchange was not started, has ended, or belongs to another mechanism */
     COAPACE_BAD_OUTCOME = 12,      /* there is no end of this number */
     COAPACE_TOO_SMALL = 13         /* there are fewer bytes than a state of this mechanism takes */
 };

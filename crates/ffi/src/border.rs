@@ -1,5 +1,5 @@
-//! Tests of the functions that C calls. They decide like the mechanisms in Rust. A mistake returns a status, arms a timeout
-//! all the same, and changes nothing else.
+//! Tests of the functions that C calls. They decide like the mechanisms in Rust. A wrong argument returns a status, arms a
+//! fallback timeout, and changes nothing else.
 
 use core::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -26,7 +26,7 @@ struct CallerMemory {
 }
 
 impl CallerMemory {
-    /// Returns memory that nothing has written yet.
+    /// Returns zeroed memory, as before the first call.
     fn zeroed() -> Self {
         let (mechanism, exchange) = (MaybeUninit::zeroed(), [0; EXCHANGE_SIZE]);
         Self { mechanism, state: [0; 64], exchange, timeout_us: 0 }
@@ -88,20 +88,20 @@ impl CallerMemory {
         let mut gauges = Gauges::default();
         let (mechanism, state, ..) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        let told = unsafe { coapace_gauges(mechanism, state, &raw mut gauges) };
-        (status(told), gauges)
+        let code = unsafe { coapace_gauges(mechanism, state, &raw mut gauges) };
+        (status(code), gauges)
     }
 
     fn limits(&mut self) -> (Status, Limits) {
         let mut limits = Limits::default();
         let (mechanism, state, ..) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        let told = unsafe { coapace_limits(mechanism, state, &raw mut limits) };
-        (status(told), limits)
+        let code = unsafe { coapace_limits(mechanism, state, &raw mut limits) };
+        (status(code), limits)
     }
 }
 
-/// Returns the number that C has for a place in the registry.
+/// Returns the number that C uses for a position in the registry.
 fn number(place: usize) -> c_int {
     place.try_into().unwrap()
 }
@@ -138,7 +138,7 @@ fn text(pointer: *const core::ffi::c_char) -> String {
 }
 
 #[test]
-fn memory_that_is_zero_is_nothing_and_three_seconds_are_armed() {
+fn zeroed_memory_is_not_a_mechanism_and_a_timeout_of_3_s_is_returned() {
     let mut kept = CallerMemory::zeroed();
     assert_eq!(kept.start(), Status::BadMechanism);
     assert_eq!(kept.timeout_us, 3_000_000);
@@ -163,7 +163,7 @@ fn memory_that_is_zero_is_nothing_and_three_seconds_are_armed() {
 }
 
 #[test]
-fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
+fn a_failed_choice_of_a_mechanism_invalidates_the_previous_one() {
     for (wrong, problem) in [
         (c"", Status::UnknownMechanism),
         (c"tahoe", Status::UnknownMechanism),
@@ -180,14 +180,14 @@ fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
     for number in [-1, number(COUNT), c_int::MAX, c_int::MIN] {
         let mut kept = CallerMemory::new(c"cocoa");
         // SAFETY: a place for a mechanism.
-        let told = unsafe { coapace_init(kept.mechanism.as_mut_ptr(), number) };
-        assert_eq!(status(told), Status::UnknownMechanism);
+        let code = unsafe { coapace_init(kept.mechanism.as_mut_ptr(), number) };
+        assert_eq!(status(code), Status::UnknownMechanism);
         assert_eq!(kept.start(), Status::BadMechanism);
     }
 }
 
 #[test]
-fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
+fn an_invalid_parameter_changes_nothing_and_a_valid_one_applies_at_once() {
     let mut kept = CallerMemory::new(c"cocoa");
     assert_eq!(kept.set(c"max_timeout", c"0"), Status::BadValue);
     assert_eq!(kept.set(c"", c""), Status::UnknownParameter);
@@ -198,7 +198,7 @@ fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
 }
 
 #[test]
-fn a_state_and_an_exchange_of_another_kind_are_refused_and_stay_as_they_are() {
+fn the_state_and_exchange_of_another_mechanism_are_refused_and_not_changed() {
     let mut kept = CallerMemory::new(c"default");
     assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, 2_500_000));
     let before = kept.state;
@@ -217,7 +217,7 @@ fn a_state_and_an_exchange_of_another_kind_are_refused_and_stay_as_they_are() {
 }
 
 #[test]
-fn an_exchange_ends_once() {
+fn an_exchange_cannot_be_ended_twice_from_c() {
     let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     assert_eq!(kept.end(0), Status::BadOutcome);
@@ -229,7 +229,7 @@ fn an_exchange_ends_once() {
 }
 
 #[test]
-fn an_exchange_that_could_not_be_started_is_none() {
+fn an_exchange_that_failed_to_start_cannot_be_used() {
     let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     kept.state[0] = 0;
@@ -239,7 +239,7 @@ fn an_exchange_that_could_not_be_started_is_none() {
 }
 
 #[test]
-fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
+fn a_state_uses_exactly_its_reported_size_at_any_address() {
     for entry in entries() {
         let name = std::ffi::CString::new(entry.name).unwrap();
         let mut kept = CallerMemory::zeroed();
@@ -264,7 +264,7 @@ fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
 }
 
 #[test]
-fn null_pointers_are_noticed_by_every_function() {
+fn every_function_of_the_c_interface_reports_null_pointers() {
     let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     let (mechanism, state, exchange, timeout_us) = kept.places();
@@ -273,7 +273,7 @@ fn null_pointers_are_noticed_by_every_function() {
     let outcome = &raw const outcome;
     let (mut limits, mut gauges) = (Limits::default(), Gauges::default());
     // SAFETY: each pointer is null or points at a valid value.
-    let told = unsafe {
+    let codes = unsafe {
         vec![
             coapace_init(null_mut(), 0),
             coapace_parse(null_mut(), c"cocoa".as_ptr()),
@@ -309,13 +309,13 @@ fn null_pointers_are_noticed_by_every_function() {
             coapace_parse(mechanism, null()),
         ]
     };
-    assert_eq!(told, vec![Status::NullPointer as c_int; told.len()]);
+    assert_eq!(codes, vec![Status::NullPointer as c_int; codes.len()]);
     // SAFETY: null is noticed.
     assert_eq!(unsafe { coapace_state_size(null()) }, 0);
 }
 
 #[test]
-fn every_mechanism_says_the_same_as_in_rust() {
+fn every_mechanism_gives_the_same_results_through_c_as_in_rust() {
     for (place, entry) in entries().enumerate() {
         let number = number(place);
         assert_eq!(text(coapace_name(number)), entry.name);
@@ -329,18 +329,23 @@ fn every_mechanism_says_the_same_as_in_rust() {
                 mechanism.set("preset", preset).unwrap();
                 named.extend([":preset=", preset]);
             }
+            // The same mechanism, chosen by its name, in the memory of a caller in C.
             let mut kept = CallerMemory::new(&std::ffi::CString::new(named.as_str()).unwrap());
             let mut state = mechanism.state();
             let (_, timeout) = mechanism.on_start(&mut state, CUE.into());
             assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, timeout.as_micros()), "{named}");
-            let (limits, told) = (mechanism.limits(&state), kept.limits().1);
-            assert_eq!(told.next_confirmable_us, limits.next_confirmable.as_micros(), "{named}");
-            assert_eq!(told.non_gap_us, limits.non_gap.as_micros(), "{named}");
-            assert_eq!((told.has_nstart != 0).then_some(told.nstart), limits.nstart, "{named}");
-            assert_eq!(told.marking != 0, limits.marking != coapace_control::Marking::None, "{named}");
-            let (gauges, told) = (mechanism.gauges(&state), kept.gauges().1);
-            assert_eq!(told.rto_us, gauges.rto.as_micros(), "{named}");
-            assert_eq!((told.has_rate != 0).then_some(told.rate_per_ks), gauges.rate_per_ks, "{named}");
+            let (limits, c_limits) = (mechanism.limits(&state), kept.limits().1);
+            assert_eq!(c_limits.next_confirmable_us, limits.next_confirmable.as_micros(), "{named}");
+            assert_eq!(c_limits.non_gap_us, limits.non_gap.as_micros(), "{named}");
+            assert_eq!((c_limits.has_nstart != 0).then_some(c_limits.nstart), limits.nstart, "{named}");
+            assert_eq!(c_limits.marking != 0, limits.marking != coapace_control::Marking::None, "{named}");
+            let (gauges, c_gauges) = (mechanism.gauges(&state), kept.gauges().1);
+            assert_eq!(c_gauges.rto_us, gauges.rto.as_micros(), "{named}");
+            assert_eq!(
+                (c_gauges.has_rate != 0).then_some(c_gauges.rate_per_ks),
+                gauges.rate_per_ks,
+                "{named}"
+            );
             let mut span_us = 0;
             // SAFETY: a mechanism that the library wrote.
             unsafe { coapace_max_span(kept.mechanism.as_ptr(), 4, &raw mut span_us) };
@@ -350,7 +355,7 @@ fn every_mechanism_says_the_same_as_in_rust() {
 }
 
 #[test]
-fn numbers_that_name_nothing_have_no_text_and_every_status_has_its_own() {
+fn unknown_numbers_have_no_text_and_every_status_has_its_own() {
     for number in [-1, number(COUNT), c_int::MAX] {
         assert!(coapace_name(number).is_null());
         assert!(coapace_summary(number).is_null());

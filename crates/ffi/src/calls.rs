@@ -15,8 +15,8 @@ const FALLBACK: Duration = Duration::from_secs(3);
 /// Starts an exchange, as its first transmission departs.
 ///
 /// # Safety
-/// Each pointer is null or points at what `coapace.h` says, as this library left it. During the call nothing else uses
-/// what it may write, and nothing writes what it reads.
+/// Each pointer is null or points to what `coapace.h` requires, as this library left it. During the call nothing else uses the
+/// memory that the call may write, and nothing writes the memory that it reads.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_on_start(
     mechanism: *const Chosen,
@@ -44,10 +44,10 @@ pub unsafe extern "C" fn coapace_on_start(
     unsafe { arm(timeout_us, call) }
 }
 
-/// Backs off, as the timeout has passed and a retransmission departs.
+/// Backs off when the timeout has passed and a retransmission departs.
 ///
 /// # Safety
-/// The promise of [`coapace_on_start`] holds.
+/// As for [`coapace_on_start`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_on_retransmit(
     mechanism: *const Chosen,
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn coapace_on_retransmit(
 /// Ends an exchange.
 ///
 /// # Safety
-/// The promise of [`coapace_on_start`] holds.
+/// As for [`coapace_on_start`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_on_end(
     mechanism: *const Chosen,
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn coapace_on_end(
 /// Writes the longest time from the first transmission to the last of `retransmits` retransmissions.
 ///
 /// # Safety
-/// The promise of [`coapace_on_start`] holds.
+/// As for [`coapace_on_start`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_max_span(
     mechanism: *const Chosen,
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn coapace_max_span(
 /// Writes the limits to keep towards this destination.
 ///
 /// # Safety
-/// The promise of [`coapace_on_start`] holds.
+/// As for [`coapace_on_start`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_limits(
     mechanism: *const Chosen,
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn coapace_limits(
 /// Writes the estimates for this destination.
 ///
 /// # Safety
-/// The promise of [`coapace_on_start`] holds.
+/// As for [`coapace_on_start`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_gauges(
     mechanism: *const Chosen,
@@ -177,10 +177,10 @@ unsafe fn read_cue(cue: *const Cue) -> Result<control::Cue, Status> {
     unsafe { cue.as_ref() }.map(|cue| (*cue).into()).ok_or(Status::NullPointer)
 }
 
-/// Makes a call and writes the timeout that it returns, or [`FALLBACK`] if it fails. Makes no call if `timeout_us` is null.
+/// Makes a call and writes the timeout that it returns, or [`FALLBACK`] if it fails. If `timeout_us` is null, makes no call.
 ///
 /// # Safety
-/// `timeout_us` is null or can be written.
+/// `timeout_us` is null or writable.
 unsafe fn arm(timeout_us: *mut u64, call: impl FnOnce() -> Result<Duration, Status>) -> c_int {
     if timeout_us.is_null() {
         return Status::NullPointer as c_int;
@@ -191,10 +191,10 @@ unsafe fn arm(timeout_us: *mut u64, call: impl FnOnce() -> Result<Duration, Stat
     Status::of(timeout.map(drop))
 }
 
-/// Makes a call and writes its result to `out`, or nothing if it fails. Makes no call if `out` is null.
+/// Makes a call and writes its result to `out`, or nothing if it fails. If `out` is null, makes no call.
 ///
 /// # Safety
-/// `out` is null or can be written.
+/// `out` is null or writable.
 unsafe fn answer<T>(out: *mut T, call: impl FnOnce() -> Result<T, Status>) -> c_int {
     if out.is_null() {
         return Status::NullPointer as c_int;

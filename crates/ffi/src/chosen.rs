@@ -1,7 +1,7 @@
 //! The mechanism that a program chose, and the dispatch of calls to it.
 //!
-//! With the feature `parameters`, the mechanism is stored as a value. Without it, only its number is stored, and the value is
-//! a constant of the code. In both cases a call takes one branch for each mechanism that was built, and none for the others.
+//! With the feature `parameters`, the mechanism is stored as a value. Without it, only its number is stored, and the value is a
+//! constant in the code. In both cases a call has one branch for each mechanism that was compiled, and none for the others.
 
 #[cfg(feature = "parameters")]
 use core::mem::MaybeUninit;
@@ -15,17 +15,17 @@ use crate::listed::COUNT;
 /// it.
 pub const MECHANISM_SIZE: usize = (size_of::<u64>() + size_of::<Mechanism>()).next_multiple_of(8);
 
-/// The Rust side of `struct coapace_mechanism`. Any bytes are a valid value, for the number is checked before use.
+/// The Rust side of `struct coapace_mechanism`. Any bytes are a valid value, because the number is checked before use.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Chosen {
-    /// The place in the registry, counted from 1; [`NONE`] if nothing is chosen.
+    /// The position in the registry, counted from 1; [`NONE`] if no mechanism is chosen.
     number: u8,
     #[cfg(feature = "parameters")]
     mechanism: MaybeUninit<Mechanism>,
 }
 
-/// The number of no mechanism. Memory that was never written is zero.
+/// The number that means no mechanism, which zeroed memory has.
 const NONE: u8 = 0;
 
 const _: () = assert!(size_of::<Chosen>() <= MECHANISM_SIZE && align_of::<Chosen>() <= align_of::<u64>());
@@ -56,14 +56,14 @@ macro_rules! set_of_kind {
 }
 
 impl Chosen {
-    /// The value that no call accepts.
+    /// A value that no call accepts.
     pub(crate) const NOTHING: Self = Self {
         number: NONE,
         #[cfg(feature = "parameters")]
         mechanism: MaybeUninit::uninit(),
     };
 
-    /// Returns the mechanism at `place` of the registry, with the parameters of its entry, if it was built.
+    /// Returns the mechanism at `place` of the registry, with the parameters of its entry, if it was compiled.
     pub(crate) fn at(place: usize) -> Result<Self, Status> {
         entries!(at_among place)
     }
@@ -71,14 +71,14 @@ impl Chosen {
     /// Returns a reference to the mechanism that C passed.
     ///
     /// # Safety
-    /// `mechanism` is null, or points at a `struct coapace_mechanism` that nothing writes during `'a`. If its number is
-    /// one of the registry's, this library wrote it, and nothing else changed it since.
+    /// `mechanism` is null, or points to a `struct coapace_mechanism` that nothing writes during `'a`. If its number is one of
+    /// the registry's, this library wrote it, and nothing else has changed it since.
     pub(crate) unsafe fn from_c<'a>(mechanism: *const Self) -> Result<&'a Self, Status> {
         // SAFETY: null or readable; any bytes are a valid `Chosen`.
         unsafe { mechanism.as_ref() }.ok_or(Status::NullPointer)
     }
 
-    /// Returns the number. It may be [`NONE`], or a number that no mechanism has.
+    /// Returns the number of the mechanism. It may be [`NONE`], or a number without a mechanism.
     #[cfg(not(feature = "parameters"))]
     pub(crate) fn number(self) -> u8 {
         self.number

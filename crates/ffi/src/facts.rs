@@ -1,6 +1,6 @@
-//! The structs of C that carry facts to a mechanism, and limits and gauges from it.
+//! The structs of C that pass facts to a mechanism, and limits and gauges from it.
 //!
-//! Every field is an integer, for which any bits are a valid value.
+//! Every field is an integer, so any bits are a valid value.
 
 use coapace_control::{self as control, Answer, Draw, Duration, Instant, Marking};
 
@@ -10,11 +10,11 @@ use crate::Status;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cue {
-    /// The present moment, in microseconds since an origin that the caller chooses.
+    /// The current time, in microseconds since an origin that the caller chooses.
     pub now_us: u64,
     /// The random number of this call, in units of 2⁻³².
     pub draw: u32,
-    /// Exchanges under way to this destination, this one included.
+    /// The number of exchanges to this destination that have not ended, including this one.
     pub outstanding: u16,
 }
 
@@ -38,9 +38,9 @@ pub struct Sample {
     pub since_last_us: u64,
     /// Time since the transmission that was answered departed, in microseconds.
     pub since_answered_us: u64,
-    /// Retransmissions made.
+    /// The number of retransmissions.
     pub retransmits: u8,
-    /// Not zero if a marking tells which transmission was answered.
+    /// Not zero if a marking identifies the transmission that was answered.
     pub has_answered: u8,
     /// The ordinal of that transmission, 0 for the first.
     pub answered: u8,
@@ -54,7 +54,7 @@ pub enum End {
     Acked = 1,
     /// A Reset arrived.
     Reset = 2,
-    /// The application lost interest.
+    /// The application cancelled the exchange.
     Cancelled = 3,
     /// The timeout after the last retransmission passed.
     GivenUp = 4,
@@ -64,9 +64,9 @@ pub enum End {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// The facts of an acknowledgement; unused otherwise.
+    /// The measurements of an acknowledged exchange; unused otherwise.
     pub sample: Sample,
-    /// The number of an [`End`], which C may have got wrong.
+    /// The number of an [`End`]; C may pass an invalid one.
     pub end: u8,
 }
 
@@ -74,7 +74,7 @@ impl Outcome {
     /// Returns the end of an exchange that C reports.
     ///
     /// # Safety
-    /// `outcome` is null or points at an outcome; the sample need not be written unless it ended with [`End::Acked`].
+    /// `outcome` is null or points to an outcome; the sample must be written only if it ended with [`End::Acked`].
     pub(crate) unsafe fn from_c(outcome: *const Self) -> Result<control::Outcome, Status> {
         const ACKED: u8 = End::Acked as u8;
         const RESET: u8 = End::Reset as u8;
@@ -113,15 +113,16 @@ impl From<Sample> for control::Sample {
 pub struct Limits {
     /// Earliest departure of the next confirmable message, in microseconds since the caller's origin; 0 without pacing.
     pub next_confirmable_us: u64,
-    /// Least time between two non-confirmable messages that nothing answers, in microseconds.
+    /// Least time between two unanswered non-confirmable messages, in microseconds.
     pub non_gap_us: u64,
-    /// Time by which an exchange that departed later and was answered overtakes one that is lost, in microseconds; 0 without.
+    /// How much later an answered exchange must have departed for an unanswered one to count as lost, in microseconds; 0 if
+    /// only timeouts detect losses.
     pub overtaken_us: u32,
     /// Maximum number of outstanding exchanges, if `has_nstart`.
     pub nstart: u16,
     /// 1 if the mechanism replaces NSTART, else 0.
     pub has_nstart: u8,
-    /// The marking of transmissions, an `enum coapace_marking`.
+    /// How transmissions are marked, an `enum coapace_marking`.
     pub marking: u8,
 }
 
@@ -132,6 +133,7 @@ impl From<control::Limits> for Limits {
             non_gap_us: limits.non_gap.as_micros(),
             overtaken_us: limits
                 .overtaken
+                // 2³² µs are 71 minutes, which is longer than any timeout.
                 .map_or(0, |span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX)),
             nstart: limits.nstart.unwrap_or(0),
             has_nstart: limits.nstart.is_some().into(),
@@ -146,7 +148,7 @@ impl From<control::Limits> for Limits {
     }
 }
 
-/// The Rust side of `struct coapace_gauges`. An absent value is 0, and so is its flag.
+/// The Rust side of `struct coapace_gauges`. A missing value is 0, and its flag is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauges {
@@ -158,11 +160,11 @@ pub struct Gauges {
     pub rttvar_us: u64,
     /// The pacing rate, in messages per 1000 s.
     pub rate_per_ks: u32,
-    /// Whether there is an SRTT.
+    /// Whether `srtt_us` has a value.
     pub has_srtt: u8,
-    /// Whether there is an RTTVAR.
+    /// Whether `rttvar_us` has a value.
     pub has_rttvar: u8,
-    /// Whether there is a rate.
+    /// Whether `rate_per_ks` has a value.
     pub has_rate: u8,
 }
 

@@ -1,13 +1,13 @@
 //! The C library: every mechanism of `coapace-control` behind the functions of `include/coapace.h`, which documents them.
 //!
-//! The caller's memory holds a state as the mechanism's own type, so a call costs what it costs in Rust. One byte before it,
-//! the **tag**, tells which type that is; `coapace_state_init` writes it. An exchange is stored alike.
+//! The caller's memory holds a state as the mechanism's own type, so a call costs the same as in Rust. One byte before it, the
+//! **tag**, identifies that type; `coapace_state_init` writes it. An exchange is stored in the same way.
 //!
-//! Each mechanism is a feature. The code names no mechanism whose feature is off, so nothing of it is linked. Without the
-//! feature `parameters`, parameters are constants.
+//! Each mechanism is a feature. The code names no mechanism whose feature is disabled, so none of its code is linked. Without
+//! the feature `parameters`, parameters are constants.
 //!
-//! Bytes from C are trusted where C alone can know better: a pointer that is not null points at what the header says, and
-//! bytes behind a right tag are those that this library wrote there. Everything else is checked before it is used.
+//! Bytes from C are trusted if only C can know better: a pointer that is not null points to what the header requires, and bytes
+//! after a correct tag were written by this library. Everything else is checked before it is used.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![allow(unsafe_code, reason = "the border to C")]
@@ -39,7 +39,7 @@ pub use names::{coapace_name, coapace_source, coapace_summary, coapace_version};
 pub use setup::{coapace_init, coapace_parse, coapace_set, coapace_state_init, coapace_state_size};
 pub use status::{Status, coapace_strerror};
 
-/// Loops for ever. Nothing here panics, but `no_std` asks for a panic handler. Where panics unwind, like in tests, the standard
+/// Loops forever. Nothing here panics, but `no_std` requires a panic handler. If panics unwind, as in tests, the standard
 /// library has one.
 #[cfg(panic = "abort")]
 #[panic_handler]

@@ -1,7 +1,7 @@
-//! The caller's memory: the bytes of a state for each destination, and of each exchange under way.
+//! The caller's memory: the bytes of a state for each destination, and of each exchange that has not ended.
 //!
-//! Both begin with a tag, the number of the kind of mechanism that wrote them, or zero. By the tag, the library recognises
-//! memory that was never written, and memory of another mechanism.
+//! Both begin with a tag: the number of the kind of mechanism that wrote them, or zero. The tag reveals memory that was never
+//! written, and memory of another mechanism.
 
 use core::ffi::c_void;
 
@@ -10,7 +10,7 @@ use coapace_control::{Controller, Mechanism};
 use crate::Status;
 use crate::listed::{self, COUNT};
 
-/// The tag of an exchange that is over, and of memory that was never written.
+/// The tag of an exchange that has ended, and of memory that was never written.
 const NOTHING: u8 = 0;
 
 /// The size in bytes of an exchange of any mechanism of the library, with the tag.
@@ -34,7 +34,7 @@ pub(crate) const fn state_size_of<C: Controller>(_: &C) -> usize {
     1 + size_of::<C::State>()
 }
 
-/// Returns a pointer to the value behind the tag.
+/// Returns a pointer to the value after the tag.
 fn behind_tag<T>(bytes: *mut c_void) -> *mut T {
     // Not `add`, which is unsafe: only the callers know that there are bytes behind the tag.
     bytes.cast::<u8>().wrapping_add(1).cast()
@@ -43,7 +43,7 @@ fn behind_tag<T>(bytes: *mut c_void) -> *mut T {
 /// Writes `value` with its tag.
 ///
 /// # Safety
-/// `bytes` points at 1 + `size_of::<T>()` bytes that nothing else uses during the call.
+/// `bytes` points to 1 + `size_of::<T>()` bytes that nothing else uses during the call.
 unsafe fn keep<T: Copy>(bytes: *mut c_void, tag: u8, value: T) {
     // SAFETY: the caller promises enough bytes; `write_unaligned` asks for no alignment.
     unsafe {
@@ -58,7 +58,7 @@ unsafe fn keep<T: Copy>(bytes: *mut c_void, tag: u8, value: T) {
 /// `problem` if they begin with another tag; [`Status::NullPointer`].
 ///
 /// # Safety
-/// `bytes` is null or points at a byte.
+/// `bytes` is null or points to a byte.
 unsafe fn expect(bytes: *const c_void, tag: u8, problem: Status) -> Result<(), Status> {
     if bytes.is_null() {
         return Err(Status::NullPointer);
@@ -70,7 +70,7 @@ unsafe fn expect(bytes: *const c_void, tag: u8, problem: Status) -> Result<(), S
 /// Writes the state of a new destination.
 ///
 /// # Safety
-/// `bytes` points at `state_size_of(controller)` bytes that nothing else uses during the call.
+/// `bytes` points to `state_size_of(controller)` bytes that nothing else uses during the call.
 pub(crate) unsafe fn keep_state<C: Controller>(controller: &C, tag: u8, bytes: *mut c_void) {
     // SAFETY: the caller promises what `keep` asks for.
     unsafe { keep(bytes, tag, controller.state()) }
@@ -79,8 +79,8 @@ pub(crate) unsafe fn keep_state<C: Controller>(controller: &C, tag: u8, bytes: *
 /// Returns a reference to the state in `bytes`.
 ///
 /// # Safety
-/// `bytes` is null, or points at bytes that nothing writes during `'a`. If the first byte is `tag`, `keep_state` wrote the bytes
-/// for a controller of this type, and only this library changed them since.
+/// `bytes` is null, or points to bytes that nothing writes during `'a`. If the first byte is `tag`, `keep_state` wrote the
+/// bytes for a controller of this type, and only this library has changed them since.
 pub(crate) unsafe fn state<'a, C: Controller>(
     _: &C,
     tag: u8,
@@ -93,7 +93,7 @@ pub(crate) unsafe fn state<'a, C: Controller>(
 /// Returns a mutable reference to the state in `bytes`.
 ///
 /// # Safety
-/// The promise of [`state`] holds, and nothing else uses the bytes during `'a`.
+/// As for [`state`], and nothing else uses the bytes during `'a`.
 pub(crate) unsafe fn state_mut<'a, C: Controller>(
     _: &C,
     tag: u8,
@@ -106,7 +106,7 @@ pub(crate) unsafe fn state_mut<'a, C: Controller>(
 /// Returns a pointer to a valid state in `bytes`.
 ///
 /// # Safety
-/// The promise of [`state`] holds.
+/// As for [`state`].
 unsafe fn state_in<C: Controller>(tag: u8, bytes: *mut c_void) -> Result<*mut C::State, Status> {
     // A reference needs the alignment of its type, and the caller's bytes have none.
     const { assert!(align_of::<C::State>() == 1, "a state is made of bytes, like Fine and Stamp") };
@@ -121,11 +121,11 @@ unsafe fn state_in<C: Controller>(tag: u8, bytes: *mut c_void) -> Result<*mut C:
 pub(crate) struct ExchangeBytes(*mut c_void);
 
 impl ExchangeBytes {
-    /// Takes the bytes at `bytes` for an exchange.
+    /// Uses the memory at `bytes` for an exchange.
     ///
     /// # Safety
-    /// While the value is used, `bytes` is null or points at `EXCHANGE_SIZE` bytes that nothing else uses. If the first byte is
-    /// the tag of a kind, this library wrote the bytes for that kind, and nothing else changed them since.
+    /// While the value is used, `bytes` is null or points to `EXCHANGE_SIZE` bytes that nothing else uses. If the first byte is
+    /// the tag of a kind, this library wrote the bytes for that kind, and nothing else has changed them since.
     pub(crate) unsafe fn new(bytes: *mut c_void) -> Self {
         Self(bytes)
     }
@@ -163,7 +163,7 @@ impl ExchangeBytes {
     /// [`Status::BadExchange`] if the bytes are not an exchange of this kind; [`Status::NullPointer`].
     ///
     /// # Safety
-    /// Nothing else uses the bytes during `'a`, this value included.
+    /// Nothing else uses the bytes during `'a`, including this value.
     pub(crate) unsafe fn get<'a, C: Controller>(self, _: &C, tag: u8) -> Result<&'a mut C::Exchange, Status> {
         const { assert!(align_of::<C::Exchange>() == 1, "an exchange is made of bytes, like Fine and Ratio") };
         // SAFETY: `new` was promised null or bytes.

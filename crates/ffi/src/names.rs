@@ -27,7 +27,7 @@ macro_rules! texts {
             text.as_ptr()
         }
 
-        /// Returns the place of a mechanism in the registry by its name, if it was built.
+        /// Returns the position of a mechanism in the registry by its name, if it was compiled.
         pub(crate) fn place_of(name: &[u8]) -> Option<usize> {
             [$(($place, $name)),+].into_iter().find(|(_, known)| known.to_bytes() == name).map(|(place, _)| place)
         }

@@ -1,4 +1,4 @@
-//! The choice of a mechanism, and the initialisation of states.
+//! The choice of a mechanism, and the initialisation of its states.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -8,7 +8,7 @@ use crate::{Status, memory, names};
 /// Chooses the mechanism `name` with its default parameters.
 ///
 /// # Safety
-/// `mechanism` is null or points at a `struct coapace_mechanism` that nothing else uses during the call.
+/// `mechanism` is null or points to a `struct coapace_mechanism` that nothing else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_init(mechanism: *mut Chosen, name: c_int) -> c_int {
     let chosen = usize::try_from(name).map_err(|_| Status::UnknownMechanism).and_then(Chosen::at);
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn coapace_init(mechanism: *mut Chosen, name: c_int) -> c_
 /// Chooses a mechanism by a text `NAME` or `NAME:parameter=value,…`.
 ///
 /// # Safety
-/// The promise of [`coapace_init`] holds, and `text` is null or points at a text that ends with a zero.
+/// As for [`coapace_init`], and `text` is null or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_parse(mechanism: *mut Chosen, text: *const c_char) -> c_int {
     // SAFETY: the caller promises a text that ends, or null.
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn coapace_parse(mechanism: *mut Chosen, text: *const c_ch
 /// Sets a parameter. If it returns an error, the mechanism is unchanged.
 ///
 /// # Safety
-/// The promise of [`coapace_init`] holds, and this library wrote `mechanism`. Each text is null or ends with a zero.
+/// As for [`coapace_init`], and this library wrote `mechanism`. Each text is null or ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_set(
     mechanism: *mut Chosen,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn coapace_state_size(mechanism: *const Chosen) -> usize {
 /// Writes the state of a destination before the first exchange with it.
 ///
 /// # Safety
-/// `mechanism` is null, or this library wrote it. `state` is null or points at `size` bytes that nothing else uses during the
+/// `mechanism` is null, or this library wrote it. `state` is null or points to `size` bytes that nothing else uses during the
 /// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_state_init(
@@ -84,10 +84,10 @@ pub unsafe extern "C" fn coapace_state_init(
     }))
 }
 
-/// Writes the chosen mechanism, or none if the choice failed. The mechanism that was there before is gone in both cases.
+/// Writes the chosen mechanism, or none if the choice failed. The previous mechanism is overwritten in both cases.
 ///
 /// # Safety
-/// The promise of [`coapace_init`] holds.
+/// As for [`coapace_init`].
 unsafe fn put(mechanism: *mut Chosen, chosen: Result<Chosen, Status>) -> Result<(), Status> {
     if mechanism.is_null() {
         return Err(Status::NullPointer);
@@ -100,7 +100,7 @@ unsafe fn put(mechanism: *mut Chosen, chosen: Result<Chosen, Status>) -> Result<
 /// Returns the bytes of a text.
 ///
 /// # Safety
-/// `text` is null or points at bytes that end with a zero and do not change during `'a`.
+/// `text` is null or points to bytes that end with a zero and do not change during `'a`.
 unsafe fn bytes<'a>(text: *const c_char) -> Result<&'a [u8], Status> {
     if text.is_null() {
         return Err(Status::NullPointer);

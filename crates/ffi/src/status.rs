@@ -31,23 +31,23 @@ statuses! {
     NoParameters = 3 c"the library was built without parameters",
     /// A text is not UTF-8.
     NotText = 4 c"the text is not UTF-8",
-    /// The text behind the colon is not `parameter=value,…`.
+    /// The text after the colon is not `parameter=value,…`.
     NotAnAssignment = 5 c"expected parameter=value",
     /// The mechanism has no such parameter.
     UnknownParameter = 6 c"the mechanism has no parameter of this name",
     /// The mechanism has no such preset.
     UnknownPreset = 7 c"the mechanism has no preset of this name",
-    /// The parameter takes no such value.
-    BadValue = 8 c"the parameter takes no such value",
+    /// The parameter does not accept this value.
+    BadValue = 8 c"the parameter does not accept this value",
     /// The mechanism was never initialised.
     BadMechanism = 9 c"the mechanism is not initialised",
-    /// The state was never initialised, or is of another mechanism.
+    /// The state was never initialised, or belongs to another mechanism.
     BadState = 10 c"the state is not initialised, or of another mechanism",
-    /// The exchange was never started, is over, or is of another mechanism.
-    BadExchange = 11 c"the exchange is not started, over, or of another mechanism",
-    /// The outcome has a number that no end has.
-    BadOutcome = 12 c"no outcome of this number",
-    /// There are too few bytes for the state.
+    /// The exchange was never started, has ended, or belongs to another mechanism.
+    BadExchange = 11 c"the exchange was not started, has ended, or belongs to another mechanism",
+    /// The field `end` of the outcome is not a number of `enum coapace_end`.
+    BadOutcome = 12 c"the end of the outcome has an invalid number",
+    /// The memory for the state is too small.
     TooSmall = 13 c"too few bytes for the state of this mechanism",
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the library from C: built like a user builds it, linked by the C compiler of this machine, and run.
 //!
-//! If there is no C compiler (`$CC`, or else `cc`), each test says so and checks nothing.
+//! Without a C compiler (`$CC`, or else `cc`), each test says so and checks nothing.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -28,7 +28,7 @@ fn compiler(variable: &str, otherwise: &str) -> Option<OsString> {
     let name = env::var_os(variable).unwrap_or_else(|| otherwise.into());
     let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("skipped: there is no {}", name.display());
+        eprintln!("skipped: {} is missing", name.display());
     }
     found.then_some(name)
 }
@@ -76,7 +76,7 @@ fn build(cc: &OsStr, source: &Path, library: &Path, name: &str) -> PathBuf {
     program
 }
 
-/// Returns the files of vectors: those of `mechanism`, or all.
+/// Returns the files of vectors of `mechanism`, or all files.
 fn vectors(mechanism: Option<&str>) -> Vec<PathBuf> {
     let is_asked = |name: &str| mechanism.is_none_or(|asked| name.split(['@', '.']).next() == Some(asked));
     let files = fs::read_dir(here("../../vectors")).unwrap().map(|entry| entry.unwrap().path());
@@ -96,43 +96,43 @@ fn build_text(cc: &OsStr, text: &str, library: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn every_vector_is_met_from_c() {
+fn the_c_interface_reproduces_every_vector() {
     let Some(cc) = compiler("CC", "cc") else { return };
     let program = build(&cc, &here("examples/vectors.c"), &library(None), "vectors");
     let files = vectors(None);
-    let told = succeed(Command::new(&program).args(&files));
-    let sum = told.lines().last().unwrap();
-    assert!(sum.starts_with(&format!("{} files: ", files.len())), "{told}");
-    assert!(sum.ends_with(" 0 left out, 0 differences"), "{told}");
+    let output = succeed(Command::new(&program).args(&files));
+    let sum = output.lines().last().unwrap();
+    assert!(sum.starts_with(&format!("{} files: ", files.len())), "{output}");
+    assert!(sum.ends_with(" 0 left out, 0 differences"), "{output}");
 }
 
 #[test]
-fn a_vector_that_is_wrong_by_two_microseconds_is_told() {
+fn the_c_player_reports_a_vector_that_is_wrong_by_two_microseconds() {
     let Some(cc) = compiler("CC", "cc") else { return };
     let program = build(&cc, &here("examples/vectors.c"), &library(None), "wrong-vectors");
-    let told = |first: &str, next: &str| {
+    let play = |first: &str, next: &str| {
         let file = scratch("wrong.csv");
         let header = "# mechanism default\nat_ms,event,draw,answered,timeout_ms,rto_ms,next_ms\n";
         fs::write(&file, format!("{header}0.000,start,0.5,,{first},2000.000,{next}\n")).unwrap();
         let output = run(Command::new(&program).arg(&file));
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     };
-    assert!(told("2500.001", "").0);
-    assert!(told("2500.000", "0.001").0);
+    assert!(play("2500.001", "").0);
+    assert!(play("2500.000", "0.001").0);
     for (first, next, difference) in [
         ("2500.002", "", ":3: timeout_ms is 2500.000, not 2500.002\n"),
         ("", "", ":3: a timeout is armed\n"),
         ("soon", "", ":3: a number was expected\n"),
         ("2500.000", "0.002", ":3: next_ms is 0.000, not 0.002\n"),
     ] {
-        let (agrees, told) = told(first, next);
-        assert!(!agrees && told.contains(difference), "{told}");
+        let (agrees, output) = play(first, next);
+        assert!(!agrees && output.contains(difference), "{output}");
     }
     assert!(!run(&mut Command::new(&program)).status.success(), "nothing was played");
 }
 
 #[test]
-fn a_library_of_one_mechanism_plays_it_alike_and_has_nothing_of_the_others() {
+fn a_c_library_of_one_mechanism_reproduces_its_vectors_and_contains_no_other() {
     let Some(cc) = compiler("CC", "cc") else { return };
     let mentions = |library: &Path, text: &str| {
         let bytes = fs::read(library).unwrap();
@@ -143,30 +143,30 @@ fn a_library_of_one_mechanism_plays_it_alike_and_has_nothing_of_the_others() {
         let library = library(Some(features));
         assert!(!mentions(&library, "cocoa") && mentions(&library, "5fasor"), "{features}");
         let program = build(&cc, &here("examples/vectors.c"), &library, &format!("vectors-{features}"));
-        let told = succeed(Command::new(&program).args(vectors(Some("fasor"))));
+        let output = succeed(Command::new(&program).args(vectors(Some("fasor"))));
         // Presets are parameters.
-        assert_eq!(!told.ends_with(" 0 left out, 0 differences\n"), left_out, "{told}");
-        let told = run(Command::new(&program).args(vectors(Some("default"))));
-        assert!(!told.status.success(), "nothing of it is there to be played");
+        assert_eq!(!output.ends_with(" 0 left out, 0 differences\n"), left_out, "{output}");
+        let output = run(Command::new(&program).args(vectors(Some("default"))));
+        assert!(!output.status.success(), "nothing of it is there to be played");
     }
 }
 
 #[test]
-fn the_example_of_firmware_runs() {
+fn the_firmware_example_in_c_runs() {
     let Some(cc) = compiler("CC", "cc") else { return };
-    let told = succeed(&mut Command::new(build(&cc, &here("examples/client.c"), &library(None), "client")));
-    assert!(told.contains("retransmission 1, "), "{told}");
-    assert!(told.contains("peer 0: SRTT 200 ms, "), "{told}");
+    let output = succeed(&mut Command::new(build(&cc, &here("examples/client.c"), &library(None), "client")));
+    assert!(output.contains("retransmission 1, "), "{output}");
+    assert!(output.contains("peer 0: SRTT 200 ms, "), "{output}");
 }
 
 #[test]
-fn the_examples_of_the_readme_and_of_the_header_run() {
+fn the_c_examples_in_the_readme_and_the_header_run() {
     let Some(cc) = compiler("CC", "cc") else { return };
     let library = library(None);
     let readme = fs::read_to_string(here("README.md")).unwrap();
     let example = readme.split_once("```c\n").unwrap().1.split_once("```").unwrap().0;
-    let told = succeed(&mut Command::new(build_text(&cc, example, &library, "readme")));
-    assert_eq!(told, "ok: wait 2000 ms\n");
+    let output = succeed(&mut Command::new(build_text(&cc, example, &library, "readme")));
+    assert_eq!(output, "ok: wait 2000 ms\n");
 
     let header = fs::read_to_string(here("include/coapace.h")).unwrap();
     let example =
@@ -195,7 +195,7 @@ fn the_examples_of_the_readme_and_of_the_header_run() {
 }
 
 #[test]
-fn the_header_is_cpp_too() {
+fn the_c_header_compiles_as_cpp() {
     let Some(cpp) = compiler("CXX", "c++") else { return };
     let text = "#include \"coapace.h\"\n\
         static COAPACE_STATE(COAPACE_STATE_SIZE_MAX) peers[2];\n\
@@ -212,4 +212,61 @@ fn the_header_is_cpp_too() {
     command.args(strict).arg("-I").arg(here("include")).args([&source, &library(None)]);
     succeed(command.arg("-o").arg(&program));
     succeed(&mut Command::new(program));
+}
+
+#[test]
+fn a_program_takes_the_c_source_by_its_include_path_and_its_linker_line() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let text = r#"
+#include <stdio.h>
+#include "coapace.h"
+#if COAPACE_VERSION_NUMBER < 100
+#error "too old"
+#endif
+static COAPACE_STATE(COAPACE_STATE_SIZE_MAX) peer;
+int main(void)
+{
+    struct coapace_mechanism mechanism;
+    printf("%s %d %d\n", coapace_version(), COAPACE_VERSION_NUMBER, COAPACE_NAMES);
+    for (int number = 0; number < COAPACE_NAMES; number++) {
+        struct coapace_exchange exchange;
+        struct coapace_cue cue = {0, 0x40000000, 1};
+        struct coapace_outcome outcome = {{90000, 90000, 0, 0, 0, 0}, COAPACE_ACKED};
+        struct coapace_limits limits;
+        struct coapace_gauges gauges;
+        uint64_t first_us = 0, second_us = 0, copy_us = 0;
+        /* Every call of both libraries. The C source has fewer mechanisms. */
+        if (number != COAPACE_DEFAULT && number != COAPACE_LINUX_RTO && number != COAPACE_COCOA && number != COAPACE_FASOR &&
+            number != COAPACE_FASOR_TOKEN && number != COAPACE_FASOR_OPTION && number != COAPACE_EBB && number != COAPACE_EBB_PLAIN) {
+            continue;
+        }
+        if (coapace_parse(&mechanism, coapace_name(number)) != COAPACE_OK || coapace_init(&mechanism, number) != COAPACE_OK ||
+            coapace_state_size(&mechanism) > sizeof peer || coapace_state_init(&mechanism, &peer, sizeof peer) != COAPACE_OK ||
+            coapace_on_start(&mechanism, &peer, &exchange, &cue, &first_us) != COAPACE_OK ||
+            coapace_on_end(&mechanism, &peer, &exchange, &outcome, &cue) != COAPACE_OK ||
+            coapace_on_start(&mechanism, &peer, &exchange, &cue, &second_us) != COAPACE_OK ||
+            coapace_on_retransmit(&mechanism, &peer, &exchange, &cue, &copy_us) != COAPACE_OK ||
+            coapace_limits(&mechanism, &peer, &limits) != COAPACE_OK || coapace_gauges(&mechanism, &peer, &gauges) != COAPACE_OK) {
+            return 1;
+        }
+        printf("%d %s %lu %lu %lu %d %lu\n", number, coapace_name(number), (unsigned long)first_us, (unsigned long)second_us,
+               (unsigned long)copy_us, limits.marking, (unsigned long)gauges.rto_us);
+    }
+    puts(coapace_strerror(coapace_init(&mechanism, COAPACE_NAMES)));
+    return 0;
+}
+"#;
+    let rust = succeed(&mut Command::new(build_text(&cc, text, &library(None), "both")));
+    let program = scratch("both-c");
+    succeed(
+        Command::new(&cc)
+            .args(STRICT)
+            .arg("-I")
+            .arg(here("../../c"))
+            .args([scratch("both.c"), here("../../c/coapace.c")])
+            .arg("-o")
+            .arg(&program),
+    );
+    assert_eq!(rust, succeed(&mut Command::new(program)));
+    assert_eq!(rust.lines().count(), 10, "{rust}");
 }
