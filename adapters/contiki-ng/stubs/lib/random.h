@@ -1,0 +1,3 @@
+/* A stub. */
+#pragma once
+unsigned short random_rand(void);
