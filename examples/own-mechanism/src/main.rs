@@ -1,5 +1,6 @@
-//! The command `coapace` with an additional mechanism.
+//! The command `coapace` with two additional mechanisms.
 
+mod smooth;
 mod twin;
 
 use std::process::ExitCode;
@@ -7,5 +8,5 @@ use std::process::ExitCode;
 use coapace_control::Entry;
 
 fn main() -> ExitCode {
-    coapace::main_with(const { &[Entry::own::<twin::Twin>()] })
+    coapace::main_with(const { &[Entry::own::<twin::Twin>(), Entry::own::<smooth::Smooth>()] })
 }

@@ -143,3 +143,13 @@ fn a_name_that_nobody_has_is_told_with_it_among_the_others() {
     command(&["list", "mechanisms"]).spawn().unwrap().stdout.unwrap().read_to_string(&mut all).unwrap();
     assert!(all.find("\nrtt-coap ").unwrap() < all.find("\ntwin ").unwrap(), "own ones are last");
 }
+
+#[test]
+fn a_mechanism_that_learns_waits_for_twice_the_smoothed_round_trip_time() {
+    // Round-trip times of 400 ms and, an eighth of the way further, 1,200 ms: an SRTT of 500 ms.
+    let events =
+        "at_ms,event,draw\n0,start,0\n400,ack,\n1000,start,0\n2200,ack,\n3000,start,0\n4000,timeout,0\n";
+    let (code, csv, stderr) = call(&["trace", "smooth"], events);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(column(&csv, "timeout_ms"), ["2000.000", "", "800.000", "", "1000.000", "2000.000"], "{csv}");
+}
