@@ -75,6 +75,17 @@ time.sleep(1.5)
 bounds.check(refused > 0 and any("the system refused (ulimit -n)" in line for line in relay.log), f"{refused:.0f} ports without room; the log says so")
 relay.end()
 
+# All descriptors are taken by clients of a silent server, and the metrics can be read.
+silent = Addresses()
+relay = Relay(command, ("127.0.0.1", silent.socket.getsockname()[1]))
+resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE, (40, 40))
+for number in range(ASKING):
+    forged.send(number, request(GET, number, b"", path("a")), relay.address())
+time.sleep(0.5)
+scrapes = [relay.metric("coap_relay_ports_refused_total") for _ in range(20)]
+bounds.check(all(scrapes), f"no descriptor left and a silent server: the metrics were read {sum(map(bool, scrapes))} times (20)")
+relay.end()
+
 # A server that sends garbage.
 garbage = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 garbage.bind(("127.0.0.1", 0))

@@ -70,8 +70,8 @@ class Page {
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }
-  /** Waits until an expression is true. */
-  async until(expression, what = expression, seconds = 120) {
+  /** Waits until an expression is true. ../../test runs this niced beside other work, so the limit only ends what hangs. */
+  async until(expression, what = expression, seconds = 600) {
     const end = Date.now() + 1000 * seconds;
     while (!await this.value(`Boolean(${expression})`)) {
       if (Date.now() > end) throw new Error(`not within ${seconds} s: ${what}; ${this.complaints.join("; ")}`);

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -73,20 +74,27 @@ impl HttpServer {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers HTTP requests until the runtime ends, each connection in a task of its own.
+    /// Answers HTTP requests until the runtime ends, each connection in a task of its own. One descriptor is kept for
+    /// connections, so that metrics can be read while the rest of the process has taken all others.
     pub(crate) async fn run(self, site: impl Site) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(error) => return complain(&format!("cannot serve HTTP: {error}")),
         };
         let site = Arc::new(site);
+        let spare = Arc::new(SpareDescriptor::default());
         let mut talks: VecDeque<JoinHandle<()>> = VecDeque::new();
+        let copy = || listener.as_fd().try_clone_to_owned();
+        spare.fill(copy);
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
-                // The process may have no descriptors left; trying again at once would keep a core busy.
-                sleep(Duration::from_millis(50)).await;
+            let Ok((mut stream, _)) = listener.accept().await else {
+                if !spare.release() {
+                    // The process has no descriptors left; trying again at once would keep a core busy.
+                    sleep(Duration::from_millis(50)).await;
+                }
                 continue;
             };
+            spare.fill(copy);
             // Ended connections leave the queue first, so that they do not push out one that is still served.
             talks.retain(|talk| !talk.is_finished());
             if talks.len() >= MAX_CONNECTIONS
@@ -95,17 +103,43 @@ impl HttpServer {
                 // Clients that connect and send nothing must not keep Prometheus out.
                 oldest.abort();
             }
-            let site = site.clone();
+            let (site, spare) = (site.clone(), spare.clone());
             talks.push_back(tokio::spawn(async move {
                 // A client that is too slow or gone gets no answer.
-                let _ = timeout(PATIENCE, talk(stream, &*site)).await;
+                if let Ok(Ok(())) = timeout(PATIENCE, talk(&mut stream, &*site)).await {
+                    // Closing the descriptor would leave it to another part of the process. Both sides have ended the
+                    // connection, so keeping it costs nothing else.
+                    spare.fill(|| stream.into_std().map(OwnedFd::from));
+                }
             }));
         }
     }
 }
 
-/// Answers one request and closes the connection.
-async fn talk(mut stream: TcpStream, site: &impl Site) -> io::Result<()> {
+/// A descriptor that is closed when a connection could not be accepted without one, so that the next attempt succeeds.
+#[derive(Default)]
+struct SpareDescriptor(Mutex<Option<OwnedFd>>);
+
+impl SpareDescriptor {
+    /// Keeps the descriptor that `open` returns, unless there is one.
+    fn fill(&self, open: impl FnOnce() -> io::Result<OwnedFd>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none() {
+            *kept = open().ok();
+        }
+    }
+
+    /// Closes the descriptor. Returns false if there is none.
+    fn release(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
+    }
+}
+
+/// Answers one request and ends the connection in both directions.
+///
+/// # Errors
+/// The errors of the connection, and a request that does not arrive whole in time.
+async fn talk(stream: &mut TcpStream, site: &impl Site) -> io::Result<()> {
     let mut head = Vec::new();
     // One deadline for the whole head: a client that sends a byte a second does not extend it.
     let until = Instant::now() + HEAD_PATIENCE;
@@ -113,9 +147,8 @@ async fn talk(mut stream: TcpStream, site: &impl Site) -> io::Result<()> {
         if let Some(answer) = respond(&head, site) {
             break answer;
         }
-        let Ok(read) = timeout_at(until, stream.read_buf(&mut head)).await else { return Ok(()) };
-        if read? == 0 {
-            return Ok(());
+        if timeout_at(until, stream.read_buf(&mut head)).await?? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
     };
     stream.write_all(&answer).await?;

@@ -48,7 +48,7 @@ impl RelaySources {
 
     pub(crate) fn set_bound(&mut self, bound: u32) {
         self.bound = bound.max(1) as usize;
-        // Sources with lines stay, so the table may be larger than its bound for a while.
+        // Sources with lines stay until the last of these ends, so the table may be larger than its bound for a while.
         while self.known.len() > self.bound && self.make_room(false) {}
     }
 
@@ -90,6 +90,9 @@ impl RelaySources {
     pub(crate) fn end(&mut self, source: SocketAddr) {
         if let Some(known) = self.known.get_mut(&source) {
             known.lines = known.lines.saturating_sub(1);
+            if known.lines == 0 && self.known.len() > self.bound {
+                self.make_room(false);
+            }
         }
     }
 

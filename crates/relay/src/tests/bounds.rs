@@ -68,6 +68,22 @@ fn full_tables_of_the_relay_are_reported_and_drop_idle_entries() {
 }
 
 #[test]
+fn sources_above_a_lowered_bound_leave_when_their_requests_end() {
+    let mut bench = Bench::new("default");
+    let mut ask = |number: u8| bench.arrives(Face::Clients, client(number), &get(1, b"a")).remove(0);
+    let up = [ask(1), ask(2), ask(3)];
+    bench.relay.set_max_sources(1);
+    assert_eq!(bench.relay.poll_closed(), None, "all three wait for answers");
+    for up in &up[..2] {
+        bench.arrives(Face::Server, up.to, &content(up));
+    }
+    bench.wait(400_000);
+    let closed = [bench.relay.poll_closed(), bench.relay.poll_closed(), bench.relay.poll_closed()];
+    assert_eq!(closed.iter().flatten().count(), 2, "{closed:?}");
+    assert_eq!(bench.relay.report().sources, 1);
+}
+
+#[test]
 fn the_relay_forwards_dtls_datagrams_unchanged() {
     let mut bench = Bench::new("default");
     let hello = [22, 254, 253, 0, 0, 1, 2, 3];
