@@ -70,7 +70,7 @@ fn full_tables_of_the_relay_are_reported_and_drop_idle_entries() {
 #[test]
 fn sources_above_a_lowered_bound_leave_when_their_requests_end() {
     let mut bench = Bench::new("default");
-    let mut ask = |number: u8| bench.arrives(Face::Clients, client(number), &get(1, b"a")).remove(0);
+    let mut ask = |number: u16| bench.arrives(Face::Clients, client(number), &get(1, b"a")).remove(0);
     let up = [ask(1), ask(2), ask(3)];
     bench.relay.set_max_sources(1);
     assert_eq!(bench.relay.poll_closed(), None, "all three wait for answers");
