@@ -148,7 +148,7 @@ class Page:
         """Returns the panels of a section of the page."""
         if heading == "Orders and ratios":
             return [panel for one in experiments(self.source) for panel in self.experiment(*one)]
-        for name, table in [("", {"title": "Figures"}), *self.source.get("tables", {}).items()]:
+        for name, table in [("", {"title": "Values"}), *self.source.get("tables", {}).items()]:
             if table["title"] == heading:
                 return self.table([row for row in self.published if row.get("table", "") == name], table.get("factor"))
         return []
@@ -253,7 +253,7 @@ class Page:
             if float(row["times"] or 1) != times:
                 continue
             ratio = float(row["ratio"]) if row["ratio"] else None
-            # An end that is not known is infinite: the second figure was 0 in some run.
+            # An end that is not known is infinite: the second value was 0 in some run.
             interval = [float(row["ratio_low"]), float(row["ratio_high"] or inf)] if row["ratio_low"] else []
             factor = f" {times:g} ×" if row["times"] else ""
             name = f"{self.titles.get(metric, metric)}: {first} {relation.replace('>=', '≥')}{factor} {second}"
@@ -301,7 +301,7 @@ MARKS = {
 WORDS = {
     "values": "✓ within the allowed distance, ✗ beyond",
     "ratios": "✓ held, ? inconclusive, ✗ not held",
-    "lines": "Our values with their 95 % intervals; of this figure the paper's order of the curves is used",
+    "lines": "Our values with their 95 % intervals; of this metric the paper's order of the curves is used",
 }
 
 

@@ -32,13 +32,13 @@ def skip(why):
 
 
 class Bounds:
-    """The figures of an attack, and whether they are within their bounds."""
+    """The values of an attack, and whether they are within their bounds."""
 
     def __init__(self):
         self.broken = False
 
     def check(self, holds, text):
-        """Prints a figure together with its bound, and records whether it is within it."""
+        """Prints a value together with its bound, and records whether it is within it."""
         print(f"   {'held  ' if holds else 'BROKEN'} {text}", flush=True)
         self.broken |= not holds
 

@@ -44,7 +44,7 @@ try {
   await page.open(url);
   await page.until(`performance.getEntriesByName("first-result").length`, "the first result");
   const first = await page.value(`performance.getEntriesByName("first-result")[0].startTime`);
-  // A figure and no bound: ../../test runs this beside other work.
+  // A value and no bound: ../../test runs this beside other work.
   console.log(`first result ${Math.round(first)} ms after a cold load`);
   const seenAll = `document.getElementById("progress")?.value === 1 && document.documentElement.dataset.drawn`;
   await page.until(seenAll, "all runs");
@@ -104,7 +104,7 @@ try {
     expect(await page.value(`document.querySelector("#figure-${id} .chart").hidden && !document.getElementById("figure-${id}").hidden`), `${id} of tcp is empty`);
   }
 
-  // While a knob is dragged, the page keeps drawing. A figure and no bound: this machine has other work.
+  // While a knob is dragged, the page keeps drawing. A value and no bound: this machine has other work.
   await page.open(`${url}#s=nb-iot&m=default+cocoa+fasor+ebb&n=20`);
   await page.until(`document.getElementById("command").textContent.includes("-m fasor") && document.getElementById("progress").value === 1`, "all runs");
   const drag = await page.value(`(async () => {

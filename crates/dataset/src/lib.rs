@@ -19,7 +19,7 @@ mod version;
 
 pub use file::{read_parquet, write_parquet};
 pub use frames::{Frames, frames};
-pub use results::{cells, clients, figures, hindsight, orders, pairs, ratios, runs, series, standings};
+pub use results::{cells, clients, hindsight, orders, pairs, ratios, runs, series, standings, values};
 pub use table::Table;
 pub use travel::{pack_results, pack_table, unpack_results, unpack_table};
 pub use values::{ColumnKind, Values};

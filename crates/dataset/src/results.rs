@@ -132,7 +132,7 @@ pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
 ///
 /// # Errors
 /// An error of Arrow.
-pub fn figures(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
+pub fn values(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
     const NAMES: [&str; 17] = [
         "cell",
         "scenario",
@@ -154,14 +154,14 @@ pub fn figures(results: &[CellResult], references: &References) -> Result<Table,
     ];
     let mut columns = NAMES.map(|name| (name.to_owned(), Vec::new()));
     for (place, result) in results.iter().enumerate() {
-        // Cells without published figures have no row, so the places in the column `cell` may skip some.
+        // Cells without published values have no row, so the places in the column `cell` may skip some.
         let Some(published) = references.published(&result.cell) else { continue };
         let cell = &result.cell;
         let judged = judged(std::slice::from_ref(result), references);
-        for figure in references.compared(result) {
-            let table = published.tables.get(&figure.metric);
-            // Only figures from a table of a paper are judged by a factor. Others have empty fields here.
-            let own = judged.iter().find(|one| one.figure.metric == figure.metric);
+        for value in references.compared(result) {
+            let table = published.tables.get(&value.metric);
+            // Only values from a table of a paper are judged by a factor. Others have empty fields here.
+            let own = judged.iter().find(|one| one.value.metric == value.metric);
             let witness = own.and_then(|one| one.witness);
             let row = [
                 SheetValue::Count(place as u64),
@@ -169,11 +169,11 @@ pub fn figures(results: &[CellResult], references: &References) -> Result<Table,
                 (&cell.workload).into(),
                 SheetValue::Count(cell.clients.into()),
                 cell.label().into(),
-                figure.metric.name().into(),
-                SheetValue::Number(figure.published),
-                figure.measured.into(),
-                figure.relative_error().into(),
-                figure.factor().into(),
+                value.metric.name().into(),
+                SheetValue::Number(value.published),
+                value.measured.into(),
+                value.relative_error().into(),
+                value.factor().into(),
                 table.map_or(SheetValue::Nothing, |table| (&table.title).into()),
                 table.map(|table| table.factor).into(),
                 own.map_or(SheetValue::Nothing, |one| SheetValue::Flag(one.within())),
@@ -231,8 +231,8 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
     sheet.push("geometric_mean", all.iter().map(|it| SheetValue::Number(it.geometric_mean)));
     sheet.push("cells_near", all.iter().map(|it| SheetValue::Count(it.cells_near as u64)));
     sheet.push("cells", all.iter().map(|it| SheetValue::Count(it.cells as u64)));
-    sheet.push("figures_near", all.iter().map(|it| SheetValue::Count(it.figures_near as u64)));
-    sheet.push("figures", all.iter().map(|it| SheetValue::Count(it.figures as u64)));
+    sheet.push("metrics_near", all.iter().map(|it| SheetValue::Count(it.metrics_near as u64)));
+    sheet.push("metrics", all.iter().map(|it| SheetValue::Count(it.metrics as u64)));
     table(sheet)
 }
 
@@ -263,6 +263,6 @@ fn push_worst(sheet: &mut Sheet, ranking: &Ranking, all: &[Option<Worst>]) {
     let cell = |worst: Worst| &ranking.cells[worst.cell];
     let name = |it: &Option<Worst>| it.map_or(SheetValue::Nothing, |worst| (&cell(worst).name).into());
     sheet.push("worst_cell", all.iter().map(name));
-    let metric = |worst: Worst| cell(worst).figures[worst.figure].metric.name().into();
+    let metric = |worst: Worst| cell(worst).metrics[worst.metric].metric.name().into();
     sheet.push("worst_metric", all.iter().map(|it| it.map_or(SheetValue::Nothing, metric)));
 }

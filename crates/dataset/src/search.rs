@@ -101,7 +101,7 @@ pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
         rows.add("scenario", count(place));
         rows.add("description", &drawn.description);
         for (cost, place) in search.set().networks.costs().into_iter().zip(0..) {
-            rows.add(cost.figure, SheetValue::Number(yardstick.least[place]));
+            rows.add(cost.metric, SheetValue::Number(yardstick.least[place]));
             rows.add(&format!("{}_best", cost.column), &yardstick.best[place]);
         }
     }

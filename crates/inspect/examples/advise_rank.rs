@@ -41,7 +41,7 @@ const TIE: f64 = 0.02;
 const FIRST_SEEDS: [u64; 3] = [101, 401, 701];
 
 /// Returns the median flow completion times and the transmissions of each mechanism.
-fn figures(scenario: &Arc<Scenario>, contenders: &[Contender], seeds: u32, first_seed: u64) -> [Vec<f64>; 2] {
+fn values(scenario: &Arc<Scenario>, contenders: &[Contender], seeds: u32, first_seed: u64) -> [Vec<f64>; 2] {
     let trial =
         |contender: &Contender| Trial { first_seed, ..Trial::of_totals(scenario, contender.clone(), seeds) };
     let trials: Vec<Trial> = contenders.iter().map(trial).collect();
@@ -105,10 +105,10 @@ fn main() {
         let advised = Arc::new(file.scenario(&fitted.link).expect("a scenario"));
         let seeds = (1_500 / workload.clients.max(1)).clamp(3, 60);
         let [own, advised, again] = [(&drawn.scenario, 0), (&advised, 1), (&drawn.scenario, 2)]
-            .map(|(scenario, place)| figures(scenario, &contenders, seeds, FIRST_SEEDS[place]));
+            .map(|(scenario, place)| values(scenario, &contenders, seeds, FIRST_SEEDS[place]));
         // If all mechanisms are tied, no order is wrong.
-        let tau = |other: &[Vec<f64>; 2], figure: usize| {
-            kendall_tau_b(&own[figure], &other[figure], TIE).unwrap_or(1.0)
+        let tau = |other: &[Vec<f64>; 2], value: usize| {
+            kendall_tau_b(&own[value], &other[value], TIE).unwrap_or(1.0)
         };
         let taus = [tau(&advised, 0), tau(&advised, 1), tau(&again, 0), tau(&again, 1)];
         println!(

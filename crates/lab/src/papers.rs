@@ -2,7 +2,6 @@
 
 mod claim;
 mod experiment;
-mod figures;
 pub(crate) mod nearness;
 mod order;
 mod outcome;
@@ -11,6 +10,7 @@ pub(crate) mod references;
 mod sensitivity;
 mod source;
 mod trials;
+mod values;
 pub(crate) mod verdict;
 
 pub use self::nearness::{Judged, Nearness, judged, nearness, witnesses};
@@ -101,7 +101,7 @@ pub(crate) mod tests {
 
     /// Makes a paper on `lossy-switch` with these experiments and values.
     pub(crate) fn paper(experiments: &str, published: &'static str) -> Paper {
-        let head = "key = 'k'\ntitle = 't'\nsource = 's'\nfigure = 'f'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
+        let head = "key = 'k'\ntitle = 't'\nsource = 's'\nresults = 'r'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
                     mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n\
                     allowance = { margin = 0.05, tolerance = 0.25 }\n";
         let source = format!("{head}{experiments}").leak();
@@ -164,12 +164,12 @@ pub(crate) mod tests {
             (
                 "[quick.nb-iot]\nclients = '1'",
                 "loss,mechanism,jain\n4 %,ours,1\n",
-                "papers/k: source.toml shortens `nb-iot`, a scenario without published figures",
+                "papers/k: source.toml shortens `nb-iot`, a scenario without published values",
             ),
             (
                 "",
                 "loss,mechanism,jain\n4 %,ours,1\n4 %,ours,0.9\n",
-                "papers/k: published.csv has two figures for the jain of cocoa-i in lossy-switch",
+                "papers/k: published.csv has two values for the jain of cocoa-i in lossy-switch",
             ),
             (
                 "[[experiments]]\nset = {}",

@@ -22,7 +22,7 @@ mod table;
 mod yardstick;
 
 pub use hindsight::{Hindsight, HindsightChoice};
-pub use ranking::{RankedCell, RankedFigure, Ranking, Standing, Worst};
+pub use ranking::{RankedCell, RankedMetric, Ranking, Standing, Worst};
 pub(crate) use rows::COLUMNS;
 pub use section::Section;
 pub use suite::{Suite, SuiteCell, headline_metrics};

@@ -243,7 +243,7 @@ impl Ranking {
         write_page(py, &self.report(), &path)
     }
 
-    /// A row for each figure of each mechanism in each cell.
+    /// A row for each metric of each mechanism in each cell.
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::ratios(&self.ranked)))
     }

@@ -168,7 +168,7 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// Results are equal if all their figures are.
+    /// Results are equal if all their values are.
     fn __eq__(&self, other: &Self) -> PyResult<bool> {
         // A pickle leaves out films, and an unpickled copy has to be equal. So packed texts are compared.
         let packed =
@@ -220,9 +220,9 @@ impl Results {
         Table::new(py.detach(|| coapace_dataset::series(&self.cells)))
     }
 
-    /// A row for each published figure beside the measured one.
-    fn figures(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::figures(&self.cells, &self.references)))
+    /// A row for each published value beside the measured one.
+    fn values(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| coapace_dataset::values(&self.cells, &self.references)))
     }
 
     /// A row for each published order.

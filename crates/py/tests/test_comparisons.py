@@ -8,20 +8,20 @@ SMALL = coapace.Scenario.load("coexistence").set("clients", 10).set("workload.du
 PAIR = ["default", "cocoa"]
 
 
-def test_a_paper_is_reproduced_with_its_figures_and_orders_beside_the_measured_ones() -> None:
+def test_a_paper_is_reproduced_with_its_values_and_orders_beside_the_measured_ones() -> None:
     assert set(coapace.papers()) >= {"raitahila2019", "meng2017", "betzler2015"}
     paper = coapace.reproduce("raitahila2019", seeds=1, progress=False)
     assert isinstance(paper, coapace.Reproduction) and isinstance(paper, coapace.Results)
-    assert paper.summary.startswith("raitahila2019 published figures: ")
-    figures = paper.figures.to_dict()
-    for measured, published, error in zip(figures["measured"], figures["published"], figures["relative_error"]):
+    assert paper.summary.startswith("raitahila2019 published values: ")
+    values = paper.values.to_dict()
+    for measured, published, error in zip(values["measured"], values["published"], values["relative_error"]):
         assert isinstance(measured, float) and isinstance(published, float)
         assert error == pytest.approx(measured / published - 1)
-    assert len(paper.figures) > 50 and set(paper.orders["verdict"]) <= {"held", "inconclusive", "not held"}
-    assert "<p>raitahila2019 published figures: " in paper._repr_html_()
+    assert len(paper.values) > 50 and set(paper.orders["verdict"]) <= {"held", "inconclusive", "not held"}
+    assert "<p>raitahila2019 published values: " in paper._repr_html_()
     assert repr(paper).startswith("<Reproduction: ")
-    # The cells that the figures belong to.
-    assert figures["mechanism"][0] == paper.cells["mechanism"][int(str(figures["cell"][0]))]
+    # The cells that the values belong to.
+    assert values["mechanism"][0] == paper.cells["mechanism"][int(str(values["cell"][0]))]
 
 
 def test_what_cannot_be_reproduced_is_refused_with_the_sentence_of_the_command() -> None:
@@ -70,7 +70,7 @@ def test_hindsight_has_the_best_of_each_cell() -> None:
     loaded = coapace.Scenario.load("nb-iot").set("clients", 3).set("workload.exchanges", 5)
     ranking = coapace.rank([loaded, "lossy-lan"], [*PAIR, "ebb"], seeds=2, progress=False)
     assert ranking.hindsight["name"] == ["hindsight", "hindsight*"]
-    assert ranking.hindsight.columns[1:] == [name for name in ranking.standings.columns[2:] if not name.startswith("figures")]
+    assert ranking.hindsight.columns[1:] == [name for name in ranking.standings.columns[2:] if not name.startswith("metrics")]
     means = [mean for mean in ranking.hindsight["geometric_mean"] if isinstance(mean, float)]
     best = min(mean for mean in ranking.standings["geometric_mean"] if isinstance(mean, float))
     assert means[1] <= min(means[0], best)

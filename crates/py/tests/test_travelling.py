@@ -69,7 +69,7 @@ def test_results_that_were_pickled_have_the_same_tables_charts_and_words() -> No
     assert results.charts == RESULTS.charts
     paper = coapace.reproduce("raitahila2019", seeds=1, progress=False)
     again = pickle.loads(pickle.dumps(paper))
-    assert (again.summary, again.orders, again.figures) == (paper.summary, paper.orders, paper.figures)
+    assert (again.summary, again.orders, again.values) == (paper.summary, paper.orders, paper.values)
     assert pickle.loads(pickle.dumps(RANKING)).advice == RANKING.advice
     assert pickle.loads(pickle.dumps(PAIRS)).sentences == PAIRS.sentences
 

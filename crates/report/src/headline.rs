@@ -41,7 +41,7 @@ fn conclusions(view: &View, results: &[&CellResult]) -> Vec<String> {
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.plain();
     let worst = compared.first()?;
-    let met = compared.iter().filter(|compared| compared.figure.is_met()).count();
+    let met = compared.iter().filter(|compared| compared.value.is_met()).count();
     let all = compared.len();
     let metrics = metrics(&compared);
     let values = if metrics == [Metric::MedianFct] { "medians" } else { "values" };
@@ -51,10 +51,10 @@ fn reproduction(view: &View) -> Option<String> {
     Some(match worst.error() {
         Some(error) => format!("{start}; farthest off is {}{place}, at {}.", worst.cell.name, percent(error)),
         // Completion times are missing only where clients gave up; another value has several possible reasons.
-        None if worst.figure.metric == Metric::MedianFct => {
+        None if worst.value.metric == Metric::MedianFct => {
             format!("{start}; {}{place} has no median, for too many clients gave up.", worst.cell.name)
         }
-        None => format!("{start}; {}{place} has no {}.", worst.cell.name, worst.figure.metric.title()),
+        None => format!("{start}; {}{place} has no {}.", worst.cell.name, worst.value.metric.title()),
     })
 }
 
@@ -64,7 +64,7 @@ fn tables(view: &View) -> Option<String> {
     let within = tabled.iter().filter(|one| one.judged.within()).count();
     (!tabled.is_empty()).then(|| {
         format!(
-            "{within} of {} figures of published tables are within the factors that their tables allow.",
+            "{within} of {} values of published tables are within the factors that their tables allow.",
             tabled.len()
         )
     })
@@ -110,7 +110,7 @@ mod tests {
     fn said_with_medians(results: Vec<CellResult>) -> String {
         let mut references = References::default();
         for result in &results {
-            references.publish(&result.cell, Published::figure(Metric::MedianFct, 33.0, ""));
+            references.publish(&result.cell, Published::value(Metric::MedianFct, 33.0, ""));
         }
         said_beside(results, references)
     }

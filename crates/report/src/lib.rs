@@ -2,8 +2,8 @@
 //!
 //! * A *cell* is a mechanism under certain conditions, with all its runs: a [`CellResult`](coapace_lab::results::CellResult).
 //! * A *group* is the cells that share their conditions. Mechanisms are compared within a group.
-//! * A *figure* is a number that was measured or published.
-//! * A *chart* is a picture of figures. A *panel* is a chart at its position on the page.
+//! * A *value* is a number that was measured or published.
+//! * A *chart* is a picture of values. A *panel* is a chart at its position on the page.
 //! * A *film* shows the nodes of a mesh from moment to moment. The page plays it.
 //!
 //! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network. It holds
@@ -17,12 +17,12 @@ mod coexistence;
 mod drawing;
 #[allow(clippy::cast_sign_loss, reason = "lengths are not negative")]
 mod export;
-mod figures;
 mod film;
 mod font;
 mod group;
 mod headline;
 mod html;
+mod judged;
 mod measure;
 mod notebook;
 mod page;
@@ -108,7 +108,7 @@ mod tests {
     fn medians(results: &[CellResult]) -> References {
         let mut references = References::default();
         for result in results.iter().filter(|result| !result.runs.is_empty()) {
-            references.publish(&result.cell, Published::figure(Metric::MedianFct, 30.0, "Table 1"));
+            references.publish(&result.cell, Published::value(Metric::MedianFct, 30.0, "Table 1"));
         }
         references
     }
@@ -262,7 +262,7 @@ mod tests {
             let section = &page[page.find(&format!("<section id=\"{id}\"")).unwrap()..];
             &section[..section.find("</section>").unwrap()]
         };
-        let tables = section("figures");
+        let tables = section("values");
         for part in
             ["Table &lt;3&gt;</td><td>0 of 1</td><td>1.1</td><td>1.20</td><td>other radios", "<strong>beyond"]
         {
@@ -271,12 +271,12 @@ mod tests {
         assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
         assert!(
             page.contains(
-                "0 of 1 figures of published tables are within the factors that their tables allow."
+                "0 of 1 values of published tables are within the factors that their tables allow."
             )
         );
         assert!(
             page.contains("0 of 1 published medians are met within 5\u{a0}%"),
-            "the figure without a table"
+            "the value without a table"
         );
     }
 
@@ -327,7 +327,7 @@ mod tests {
         let page = own_part(&String::from_utf8(out).unwrap());
         for part in [
             "Goodput beside another mechanism, in % of a fair share",
-            "The figure is the goodput of the row’s half",
+            "The value is the goodput of the row’s half",
             "of its goodput among its own kind",
             " kbit/s for a client, a transfer takes ",
             " of the link, ",

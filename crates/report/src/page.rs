@@ -11,7 +11,7 @@ use super::pairs::rate;
 use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
-use super::{coexistence, figures, headline, notebook, ranking, sensitivity, tables};
+use super::{coexistence, headline, judged, notebook, ranking, sensitivity, tables};
 
 /// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
@@ -45,8 +45,8 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
-    if let Some(figures) = figures::tables(&view) {
-        section(out, "figures", "Published tables", TABLES, &figures)?;
+    if let Some(tables) = judged::tables(&view) {
+        section(out, "values", "Published tables", TABLES, &tables)?;
     }
     if let Some(sweeps) = charts.get("sweep") {
         section(out, "sweep", "Over one knob", SWEEP, &panels(&sweeps))?;
@@ -59,9 +59,9 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     if let Some(populations) = tables::populations(&view) {
         section(out, "populations", "Who gets how much", POPULATIONS, &populations)?;
     }
-    for (kind, title, text) in FIGURES {
-        if let Some(figures) = charts.get(kind) {
-            section(out, kind, title, text, &panels(&figures))?;
+    for (kind, title, text) in CHARTS {
+        if let Some(charts) = charts.get(kind) {
+            section(out, kind, title, text, &panels(&charts))?;
         }
     }
     section(out, "glossary", "Glossary", "", GLOSSARY)?;
@@ -225,12 +225,12 @@ fn origin(report: &Report) -> String {
     )
 }
 
-const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts the figures or orders that are met under the values of \
+const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts the values or orders that are met under the values of \
     its row and its column, all other conditions as chosen; on the diagonal the value is alone. Blue is more than as chosen, orange \
     less. The publication determines the counts that are the same everywhere; the others depend on the choice.";
 
 const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half the \
-    column’s. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
+    column’s. The value is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
     row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
 
 const KEPT: &str = "The throughput of a client of the row in the company of the column, in per cent of what it is where \
@@ -238,21 +238,21 @@ const KEPT: &str = "The throughput of a client of the row in the company of the 
     mechanism can lose: a column that is blue throughout makes everyone slower.";
 
 const SWEEP: &str = "One line a mechanism, over a knob that varies while everything else stays: the mean over the seeds, and as a \
-    band around it the 95 % confidence interval of that mean. A seed without a figure leaves its point out.";
+    band around it the 95 % confidence interval of that mean. A seed without a value leaves its point out.";
 
-const ORDERS: &str = "The paper says which mechanism lies above which, or how many times the one figure is the other. \
+const ORDERS: &str = "The paper says which mechanism lies above which, or how many times the one value is the other. \
     Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
     with its 95 % confidence interval. Orders that do not hold come first, the farthest off before the others, then inconclusive ones. ";
 
-const TABLES: &str = "A figure is within if published and measured differ by at most the factor asked for, in either direction. \
-    The largest met is the factor of the worst figure of a table, or a dash if a figure was not measured.";
+const TABLES: &str = "A value is within if published and measured differ by at most the factor asked for, in either direction. \
+    The largest met is the factor of the worst value of a table, or a dash if a value was not measured.";
 
-const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
-    perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
+const PUBLISHED: &str = "Each value that was published, and the one measured here: a point on the diagonal is a \
+    perfect match, and the grey band is ±5 %. The worst come first wherever values are listed.";
 
 const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % confidence interval of the mean. Bold is the best \
-    figure of a group, and every figure that ties with it: mechanisms are compared seed by seed, for a \
-    seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a figure that some \
+    value of a group, and every value that ties with it: mechanisms are compared seed by seed, for a \
+    seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a value that some \
     seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
 
 const STAKES: &str = "The best mechanism under each condition, the mechanisms that tie with it (paired t tests at 5 % for all mechanisms \
@@ -263,10 +263,10 @@ const POPULATIONS: &str = "In a mix, clients of different mechanisms share the n
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
-const FIGURES: [(&str, &str, &str); 11] = [
+const CHARTS: [(&str, &str, &str); 11] = [
     (
         "intervals",
-        "Each figure by itself",
+        "Each metric by itself",
         "The mean over the seeds, and the 95 % confidence interval of that mean. Intervals that overlap may belong to \
          mechanisms that differ all the same: the tables compare them seed by seed, which finds more differences.",
     ),
@@ -301,7 +301,7 @@ const FIGURES: [(&str, &str, &str); 11] = [
     (
         "retransmissions",
         "Messages that are sent again",
-        "Retransmissions of a client, on average. The solid part, and the figure beside the bar, were spurious: an earlier copy had \
+        "Retransmissions of a client, on average. The solid part, and the number beside the bar, were spurious: an earlier copy had \
          arrived. The pale part was needed.",
     ),
     (
@@ -351,7 +351,7 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Delay</dt><dd>From the offer of a message to its first arrival at its sink.</dd>\
     <dt>Carried load</dt><dd>Bits of CoAP messages that reached their sinks in a second.</dd>\
     <dt>Settling time</dt><dd>The time from an event until the delay was as before.</dd>\
-    <dt>Tie</dt><dd>The figures of two mechanisms do not differ significantly, seed by seed (paired t test of the logarithms). Each is compared \
+    <dt>Tie</dt><dd>The values of two mechanisms do not differ significantly, seed by seed (paired t test of the logarithms). Each is compared \
     with the best; the level of 5 % is for all of these comparisons together (Holm 1979).</dd>\
     <dt>±</dt><dd>Half of the 95 % confidence interval of a mean over the seeds (Student’s t).</dd>\
     <dt>Quantiles</dt><dd>In tables and intervals: of the clients or messages of each seed, then the mean over the seeds. In boxes and \

@@ -9,18 +9,18 @@ use super::view::View;
 
 /// The value that colours a heat map.
 #[derive(Clone, Copy)]
-pub(super) enum PairFigure {
+pub(super) enum PairValue {
     /// The relative share of the throughput, or of the goodput of transfers: 1 is fair.
     Share,
     /// The throughput, or the goodput of transfers, as a fraction of its value if all clients have the row's mechanism.
     Kept,
 }
 
-/// The values of a heat map, which is coloured by one [`PairFigure`].
+/// The values of a heat map, which is coloured by one [`PairValue`].
 pub(super) struct Pairs {
     /// Whether the mechanisms are compared by transfers.
     pub(super) of_transfers: bool,
-    pub(super) measure: PairFigure,
+    pub(super) measure: PairValue,
     /// The numbers of the mechanisms in the rows, which are also the columns.
     pub(super) mechanisms: Vec<usize>,
     pub(super) cells: Vec<Vec<Square>>,
@@ -45,7 +45,7 @@ pub(super) struct Square {
 
 impl Pairs {
     /// Collects the pairs; `None` if the page has none.
-    pub(super) fn of(view: &View, measure: PairFigure) -> Option<Self> {
+    pub(super) fn of(view: &View, measure: PairValue) -> Option<Self> {
         let matrix = view.coexistence?;
         let size = matrix.mechanisms.len();
         let row = |row| (0..size).map(|column| Square::of(matrix.encounter(row, column))).collect();
@@ -66,18 +66,18 @@ impl Pairs {
 
 impl Square {
     /// Returns the value that colours the square.
-    pub(super) fn value(&self, measure: PairFigure) -> Option<f64> {
+    pub(super) fn value(&self, measure: PairValue) -> Option<f64> {
         match measure {
-            PairFigure::Share => self.share,
-            PairFigure::Kept => self.kept,
+            PairValue::Share => self.share,
+            PairValue::Kept => self.kept,
         }
     }
 
     /// Returns the text in the square: the value in percent, with a star if the row's mechanism is starved, or `·`
     /// without a value. `alone` means that the row and the column have the same mechanism.
-    pub(super) fn text(&self, measure: PairFigure, alone: bool) -> String {
+    pub(super) fn text(&self, measure: PairValue, alone: bool) -> String {
         // Among its own kind a mechanism has a fair share by definition, so the number would say nothing.
-        match self.value(measure).filter(|_| !(alone && matches!(measure, PairFigure::Share))) {
+        match self.value(measure).filter(|_| !(alone && matches!(measure, PairValue::Share))) {
             Some(value) => format!("{:.0}{}", rounded(value * 100.0), if self.starved { "*" } else { "" }),
             None => "·".to_owned(),
         }
@@ -175,7 +175,7 @@ mod tests {
             svg(&chart, &styled.collect::<Vec<_>>(), &Plates::default())
         };
         let counts = |svg: &str| [">·<", ">100<", ">140<", ">60<"].map(|text| svg.matches(text).count());
-        assert_eq!(counts(&drawn(PairFigure::Share)), [2, 0, 1, 1]);
-        assert_eq!(counts(&drawn(PairFigure::Kept)), [0, 2, 1, 1]);
+        assert_eq!(counts(&drawn(PairValue::Share)), [2, 0, 1, 1]);
+        assert_eq!(counts(&drawn(PairValue::Kept)), [0, 2, 1, 1]);
     }
 }

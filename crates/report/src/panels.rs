@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::chart::{Chart, slug};
-use super::pairs::PairFigure;
+use super::pairs::PairValue;
 use super::style::{Style, styles};
 use super::sweep;
 use super::view::{Conditioned, View};
@@ -40,8 +40,8 @@ impl<'a> Charts<'a> {
         let mut charts = Self { mechanisms, panels: Vec::new(), sections: BTreeMap::new() };
         let each = |chart: fn(&Conditioned) -> Option<Chart>| view.groups.iter().filter_map(chart);
         // Charts are numbered in the order of these calls.
-        charts.section("share", coexisting::chart(view, PairFigure::Share));
-        charts.section("kept", coexisting::chart(view, PairFigure::Kept));
+        charts.section("share", coexisting::chart(view, PairValue::Share));
+        charts.section("kept", coexisting::chart(view, PairValue::Kept));
         charts.section("published", published::charts(view));
         charts.section("sweep", sweep::charts(view));
         charts.section("intervals", intervals::charts(view));

@@ -6,9 +6,9 @@ use std::io;
 use coapace_lab::lists::{capitalised, distinct};
 use coapace_lab::number::{significant, significant_or_dash};
 use coapace_lab::rank::{
-    Hindsight, HindsightChoice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
+    Hindsight, HindsightChoice, RankedCell, RankedMetric, Ranking, Section, Standing, Worst, times,
 };
-use coapace_lab::results::{FigureRatio, Metric};
+use coapace_lab::results::{Metric, PairedRatio};
 
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
@@ -28,7 +28,7 @@ pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<(
     }
     for (place, cell) in ranking.cells.iter().enumerate() {
         let title = format!("{}. {}", place + 1, escape(&cell.name));
-        section(out, &anchor(place), &title, "", &figures(ranking, cell))?;
+        section(out, &anchor(place), &title, "", &cell_table(ranking, cell))?;
     }
     Ok(())
 }
@@ -45,7 +45,7 @@ fn standings(ranking: &Ranking) -> String {
         ("in", ""),
         ("Mean", "geometric"),
         ("Cells", "within 5\u{a0}%"),
-        ("Figures", "within 5\u{a0}%"),
+        ("Metrics", "within 5\u{a0}%"),
     ];
     let mut html = String::from("<tbody>");
     // Standings are sorted by section, so its heading comes before its first mechanism.
@@ -58,7 +58,7 @@ fn standings(ranking: &Ranking) -> String {
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
         worst(&mut html, ranking, standing.worst);
         number(&mut html, "", Some(standing.geometric_mean), &times(standing.geometric_mean));
-        for (near, all) in [(standing.cells_near, standing.cells), (standing.figures_near, standing.figures)]
+        for (near, all) in [(standing.cells_near, standing.cells), (standing.metrics_near, standing.metrics)]
         {
             number(&mut html, "", Some(near as f64), &format!("{near} of {all}"));
         }
@@ -91,7 +91,7 @@ fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
         number(html, "", Some(hindsight.geometric_mean), &times(hindsight.geometric_mean));
         let (near, cells) = (hindsight.cells_near, ranking.cells.len());
         number(html, "", Some(near as f64), &format!("{near} of {cells}"));
-        // Hindsight is chosen by cell, so it has no count of figures.
+        // Hindsight is chosen by cell, so it has no count of metrics.
         html.push_str("<td></td></tr>");
     }
 }
@@ -105,7 +105,7 @@ fn worst(html: &mut String, ranking: &Ranking, worst: Option<Worst>) {
     number(html, "", mean, &format!("{}<small> {interval}</small>", times(mean.unwrap_or(f64::NAN))));
     let Some(worst) = worst else { return html.push_str("<td></td>") };
     let cell = &ranking.cells[worst.cell];
-    let metric = cell.figures[worst.figure].metric.title();
+    let metric = cell.metrics[worst.metric].metric.title();
     let (anchor, name) = (anchor(worst.cell), escape(&cell.name));
     let gap = if name.is_empty() { "" } else { ": " };
     let _ = write!(html, "<td><a href=\"#{anchor}\">{name}{gap}{metric}</a></td>");
@@ -123,7 +123,7 @@ fn named(ranking: &Ranking, standing: &Standing) -> String {
 
 /// Returns the metrics that count in any cell.
 pub(super) fn metrics(ranking: &Ranking) -> Vec<Metric> {
-    distinct(ranking.cells.iter().flat_map(|cell| &cell.figures).map(|figure| figure.metric))
+    distinct(ranking.cells.iter().flat_map(|cell| &cell.metrics).map(|ranked| ranked.metric))
 }
 
 /// Returns a mechanism's ratio by `metric` in a cell, together with this metric. Without `metric`, returns the worst
@@ -133,14 +133,14 @@ pub(super) fn ratio(
     metric: Option<Metric>,
     cell: usize,
     mechanism: usize,
-) -> Option<(FigureRatio, Metric)> {
-    let figures = &ranking.cells[cell].figures;
+) -> Option<(PairedRatio, Metric)> {
+    let metrics = &ranking.cells[cell].metrics;
     let Some(metric) = metric else {
         let worst = ranking.worst_in(cell, mechanism)?;
-        return Some((worst.ratio, figures[worst.figure].metric));
+        return Some((worst.ratio, metrics[worst.metric].metric));
     };
-    let figure = figures.iter().find(|figure| figure.metric == metric)?;
-    Some((figure.ratios[mechanism], metric))
+    let ranked = metrics.iter().find(|ranked| ranked.metric == metric)?;
+    Some((ranked.ratios[mechanism], metric))
 }
 
 /// Returns the map of the worst ratios, and folded, a map for each metric.
@@ -210,23 +210,23 @@ fn colour(ratio: f64) -> String {
     format!("color-mix(in srgb, {colour} {strength:.0}%, transparent)")
 }
 
-/// Returns the table of a cell: every value that counts, with its ratio and interval. The best is bold.
-fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
-    let columns = |figure: &RankedFigure| {
-        let title = capitalised(figure.metric.title());
-        [format!("{title}<small>{}</small>", figure.metric.unit()), "Ratio".to_owned()]
+/// Returns the table of a cell: every metric that counts, with its ratio and interval. The best is bold.
+fn cell_table(ranking: &Ranking, cell: &RankedCell) -> String {
+    let columns = |ranked: &RankedMetric| {
+        let title = capitalised(ranked.metric.title());
+        [format!("{title}<small>{}</small>", ranked.metric.unit()), "Ratio".to_owned()]
     };
-    let head = headings(["Mechanism"]) + &headings(cell.figures.iter().flat_map(columns));
+    let head = headings(["Mechanism"]) + &headings(cell.metrics.iter().flat_map(columns));
     let mut html = String::from("<tbody>");
     for standing in &ranking.standings {
         let own = standing.mechanism;
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
-        for figure in &cell.figures {
+        for ranked in &cell.metrics {
             // The best is one of the published mechanisms with dither: the one with the ratio 1.
-            let class = if figure.best == own { " class=\"best\"" } else { "" };
-            let value = figure.values[own];
-            number(&mut html, class, value, &significant_or_dash(value, figure.metric.digits()));
-            let ratio = figure.ratios[own];
+            let class = if ranked.best == own { " class=\"best\"" } else { "" };
+            let value = ranked.values[own];
+            number(&mut html, class, value, &significant_or_dash(value, ranked.metric.digits()));
+            let ratio = ranked.ratios[own];
             let (_, interval) = ratio.words();
             let text = format!("{}<small> {interval}</small>", times(ratio.mean));
             number(&mut html, class, Some(ratio.mean), &text);
@@ -234,12 +234,12 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         html.push_str("</tr>");
     }
     // The bound comes last: it limits all mechanisms and is not one of them.
-    if cell.figures.iter().any(|figure| figure.bound.is_some()) {
+    if cell.metrics.iter().any(|ranked| ranked.bound.is_some()) {
         html.push_str("<tr class=\"bound\"><th scope=\"row\">bound</th>");
-        for figure in &cell.figures {
-            match figure.bound {
+        for ranked in &cell.metrics {
+            match ranked.bound {
                 Some(bound) => {
-                    let value = significant(bound.value, figure.metric.digits());
+                    let value = significant(bound.value, ranked.metric.digits());
                     let _ = write!(html, "<td>{value}</td><td></td>");
                 }
                 None => html.push_str("<td></td><td></td>"),
@@ -250,12 +250,12 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
     table("results", &head, &(html + "</tbody>")) + "<p><a href=\"#map\">to the map</a></p>"
 }
 
-const STANDINGS: &str = "Ratios of the figures of a mechanism to the figures of the best published mechanism with random timeouts, in each cell and by each figure \
+const STANDINGS: &str = "Ratios of the metrics of a mechanism to the metrics of the best published mechanism with random timeouts, in each cell and by each metric \
     that counts there: 1 is as good, 2 is twice as slow or half as much. The worst ratio is the risk of choosing the mechanism without knowing the \
     network. Mechanisms without dither win by lock-step where clients begin together; they are listed below, and no mechanism is compared with them. \
     Hindsight is an oracle that chooses a mechanism for each cell. The distance of a mechanism from it is its regret.";
 
-const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is worse than \
+const MAP: &str = "Each square is the worst ratio of all metrics of a mechanism in a cell; the maps below have one metric each. Orange is worse than \
     the best published mechanism of the cell, blue is better. Hindsight is the smallest square of the published ones that dither; hover over it for its mechanism. \
     A square leads to its cell.";
 
@@ -313,7 +313,7 @@ mod tests {
         assert!(
             squares[1..].iter().any(|square| square.split("</a>").next() == squares[0].split("</a>").next())
         );
-        assert_eq!(page.matches("<span>hindsight</span>").count(), 1, "maps of one figure have none");
+        assert_eq!(page.matches("<span>hindsight</span>").count(), 1, "maps of one metric have none");
         assert!(standings(&ranking).contains("hindsight<small> published</small>"));
     }
 

@@ -22,7 +22,7 @@
     return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
   };
   const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  // Escapes a name, because the chart library interprets markup in text. The texts of figures are escaped already.
+  // Escapes a name, because the chart library interprets markup in text. The texts of charts are escaped already.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   // Breaks a long name behind the characters that separate its parts. No name is cut.
   const broken = (text, most) => {

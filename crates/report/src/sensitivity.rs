@@ -34,7 +34,7 @@ pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
 /// Returns a table of squares: blue where more is met than with the chosen values, orange where less is.
 fn heat_map(sensitivity: &Sensitivity, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
     let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
-    // The strongest colour is the largest change in this table, because tables differ in the number of figures.
+    // The strongest colour is the largest change in this table, because tables differ in the number of values.
     let furthest = sensitivity.scores.values().map(|score| of(score).0.abs_diff(base)).max().unwrap_or(0);
     let mut html = String::from("<tbody>");
     for (row, value) in values.iter().enumerate() {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn sensitivity_tables_colour_values_that_differ_from_the_chosen_conditions() {
-        let score = |met| SensitivityScore { figures: (met, 9), ..SensitivityScore::default() };
+        let score = |met| SensitivityScore { values: (met, 9), ..SensitivityScore::default() };
         let value = |value: &str| VariedValue { condition: "a < b".into(), value: value.into() };
         let sensitivity = Sensitivity {
             chosen: vec![("a < b".into(), "1".into())],
@@ -98,10 +98,10 @@ mod tests {
             base: score(5),
             scores: BTreeMap::from([((0, 0), score(3)), ((1, 1), score(6))]),
         };
-        assert_eq!(headline(&sensitivity), "Figures met: 5 of 9 as chosen, 3 to 6 under other values.");
+        assert_eq!(headline(&sensitivity), "Values met: 5 of 9 as chosen, 3 to 6 under other values.");
         let html = heat_maps(&sensitivity);
         assert!(
-            html.contains("<h3>Figures met, of 9; 5 as chosen</h3>") && !html.contains("Orders"),
+            html.contains("<h3>Values met, of 9; 5 as chosen</h3>") && !html.contains("Orders"),
             "{html}"
         );
         assert!(html.contains("a &lt; b<small> (chosen: 1)</small>"), "{html}");

@@ -1,4 +1,4 @@
-//! Charts of figures over a knob, which is a setting of the scenario. A line connects the results that differ in the
+//! Charts of values over a knob, which is a setting of the scenario. A line connects the results that differ in the
 //! value of one knob and in nothing else.
 
 use coapace_lab::lists::{capitalised, grouped, joined};
@@ -38,7 +38,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
             let over = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
             for measure in &measures {
                 let lines = lines(measure, &values, &cells);
-                // A figure that no cell has, such as delays without flows.
+                // A value that no cell has, such as delays without flows.
                 if lines.is_empty() {
                     continue;
                 }

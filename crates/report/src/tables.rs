@@ -41,10 +41,10 @@ pub(super) fn results(view: &View) -> String {
             let _ =
                 write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
             for (measure, contest) in measures.iter().zip(&contests) {
-                // Only a contest that the seeds decide has bold figures. Otherwise all of them would be bold.
+                // Only a contest that the seeds decide has bold values. Otherwise all of them would be bold.
                 let leads = contest.as_ref().is_some_and(|contest| {
                     contest.is_decided()
-                        // Compared by address: another cell may have the same figures.
+                        // Compared by address: another cell may have the same values.
                         && contest.leaders().any(|leader| std::ptr::eq(leader.result, cell.result))
                 });
                 let class = if leads { " class=\"best\"" } else { "" };
@@ -80,11 +80,11 @@ pub(super) fn stakes(view: &View) -> Option<String> {
         let (best, known) = (contest.placings.first()?, contest.known().count());
         // The first leader is the best mechanism itself.
         let ties: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
-        let figure = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
-        // A ratio to 0 is not finite, so the figure itself is shown then.
+        let value = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
+        // A ratio to 0 is not finite, so the value itself is shown then.
         let (far, distance) = contest.farthest().map_or(("", "–".to_owned()), |(far, ratio)| {
             let ratio = far.ratio.filter(|_| ratio.is_finite() && ratio > 0.0);
-            (far.name(), ratio.map_or_else(|| figure(far), |ratio| ratio.words().0))
+            (far.name(), ratio.map_or_else(|| value(far), |ratio| ratio.words().0))
         });
         let cells = [place, &capitalised(measure.metric.title()), best.name()].map(escape);
         Some(format!(
@@ -92,7 +92,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
             cells[0],
             cells[1],
             cells[2],
-            figure(best),
+            value(best),
             escape(&listed(&ties, 3, "others")),
             contest.near(),
             escape(far)
@@ -105,7 +105,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let head = headings(["Conditions", "Figure", "Best", "", "Ties", "Within 5\u{a0}%", "Farthest", "Times"]);
+    let head = headings(["Conditions", "Metric", "Best", "", "Ties", "Within 5\u{a0}%", "Farthest", "Times"]);
     let part = |rows: &[String]| table("comparison", &head, &format!("<tbody>{}</tbody>", rows.concat()));
     // Many conditions make many rows, which would fill the page.
     let (shown, others) = rows.split_at(rows.len().min(WORST));
@@ -176,7 +176,7 @@ fn populations_by(view: &View, header: &[(&str, &str)], by_transfers: bool) -> O
             let mix = mechanism(cell.mechanism, &joined(cell.name, title));
             let _ =
                 write!(rows, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
-            own.figures().iter().for_each(|(value, text)| number(&mut rows, "", *value, text));
+            own.values().iter().for_each(|(value, text)| number(&mut rows, "", *value, text));
             rows.push_str("</tr>");
         }
     }
@@ -195,7 +195,7 @@ pub(super) fn comparison(compared: &[ComparisonRow]) -> String {
     let Some(farthest) = others.first() else { return html };
     // The error is rounded up, so that the sentence holds.
     let within = farthest.error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
-    let line = format!("The other {} figures, each within {within:.1} %", others.len());
+    let line = format!("The other {} values, each within {within:.1} %", others.len());
     html + &folded(&line, &comparison_rows(others, &metrics, largest))
 }
 
@@ -225,11 +225,11 @@ fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64)
         }
         html.push_str(&mechanism(c.cell.mechanism, c.cell.name));
         if metrics.len() > 1 {
-            let _ = write!(html, "<td>{}</td>", c.figure.metric.axis());
+            let _ = write!(html, "<td>{}</td>", c.value.metric.axis());
         }
-        let published = significant(c.figure.published, 4);
+        let published = significant(c.value.published, 4);
         let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source()));
-        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.figure.measured, 4));
+        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.value.measured, 4));
         match c.error() {
             Some(error) => {
                 let met = if error.abs() <= MET { "met" } else { "missed" };
@@ -247,7 +247,7 @@ fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64)
                     2.0 * band
                 );
             }
-            // The error of an unknown figure is unknown, too.
+            // The error of an unknown value is unknown, too.
             None => html.push_str("<td>–</td><td>not finished</td>"),
         }
         html.push_str("</tr>");
@@ -278,7 +278,7 @@ fn order_rows(verdicts: &[&(&str, OrderVerdict)]) -> String {
     let mut html = String::from("<tbody>");
     for (title, verdict) in verdicts {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
-        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let [first, second] = verdict.values.map(|value| significant_or_dash(value, 4));
         let (times, interval) = verdict.ratio_words();
         let published =
             if ratios { format!("<td>{}</td>", verdict.published_times()) } else { String::new() };

@@ -52,7 +52,7 @@ pub(super) struct PooledCell<'a> {
 
 impl PooledCell<'_> {
     /// Returns the published value of a metric, if there is one.
-    pub(super) fn published_figure(&self, metric: Metric) -> Option<f64> {
+    pub(super) fn published_value(&self, metric: Metric) -> Option<f64> {
         self.published?.get(metric)
     }
 
@@ -70,7 +70,7 @@ impl Conditioned<'_> {
     pub(super) fn bound_near(&self, metric: Metric, values: &mut Vec<f64>) -> Option<f64> {
         let bound = bound_of(self.bounds, metric)?.value;
         let [low, high] = extent(values);
-        // A farther bound would squeeze the figures into a corner of the chart.
+        // A farther bound would squeeze the values into a corner of the chart.
         let bound = (low / 4.0..=high * 4.0).contains(&bound).then_some(bound);
         values.extend(bound);
         bound
@@ -117,14 +117,14 @@ impl<'a> View<'a> {
         self.compared_of(References::plain)
     }
 
-    fn compared_of(&self, figures: fn(&References, &CellResult) -> Vec<Compared>) -> Vec<ComparisonRow<'_>> {
+    fn compared_of(&self, values: fn(&References, &CellResult) -> Vec<Compared>) -> Vec<ComparisonRow<'_>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
-                let figures = figures(self.references, cell.result).into_iter();
-                figures.map(move |figure| ComparisonRow { title, cell, figure })
+                let values = values(self.references, cell.result).into_iter();
+                values.map(move |value| ComparisonRow { title, cell, value })
             })
             .collect();
-        // A figure that was not measured is worse than any error.
+        // A value that was not measured is worse than any error.
         let badness = |compared: &ComparisonRow| compared.error().map_or(f64::INFINITY, f64::abs);
         compared.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
         compared
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
     /// Returns the values from papers' tables beside the measured ones, the worst first.
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
         let of = |(title, cell): (&'a str, &PooledCell<'a>)| {
-            // One cell at a time, so that each figure has the title of its group.
+            // One cell at a time, so that each value has the title of its group.
             let (mechanism, own) = (cell.mechanism, std::slice::from_ref(cell.result));
             judged(own, self.references).into_iter().map(move |judged| Tabled { title, mechanism, judged })
         };
@@ -160,7 +160,7 @@ pub(super) struct Tabled<'a> {
     pub(super) title: &'a str,
     /// The number of the mechanism.
     pub(super) mechanism: usize,
-    /// The published and the measured figure, and their table.
+    /// The published and the measured value, and their table.
     pub(super) judged: Judged<'a>,
 }
 
@@ -169,8 +169,8 @@ pub(super) struct ComparisonRow<'a> {
     /// The title of the group.
     pub(super) title: &'a str,
     pub(super) cell: &'a PooledCell<'a>,
-    /// The published and the measured figure.
-    pub(super) figure: Compared,
+    /// The published and the measured value.
+    pub(super) value: Compared,
 }
 
 impl ComparisonRow<'_> {
@@ -181,12 +181,12 @@ impl ComparisonRow<'_> {
 
     /// Returns the relative error of the measured value; `None` if nothing was measured.
     pub(super) fn error(&self) -> Option<f64> {
-        self.figure.relative_error()
+        self.value.relative_error()
     }
 }
 
 /// Returns the metrics of published values, each once.
 pub(super) fn metrics(compared: &[ComparisonRow]) -> Vec<Metric> {
-    let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();
+    let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.value.metric).collect();
     metrics.into_iter().collect()
 }

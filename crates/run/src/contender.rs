@@ -129,7 +129,7 @@ impl Contender {
                 part.label, scenario.name
             ));
         }
-        // A mix is compared by its populations, and one without a transfer would have no figure.
+        // A mix is compared by its populations, and one without a transfer would have no value.
         if self.only().is_none() && self.is_compared_by_transfers(scenario) {
             self.has_transfers_for_all(scenario, fewest)?;
         }

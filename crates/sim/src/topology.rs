@@ -1,6 +1,6 @@
 //! Topologies: the places of the nodes of a mesh. A new one is a file in `topology/` and a line in the list below.
 //!
-//! The papers draw their topologies, and give the number of nodes and the spacing. Only the figures show, if at all, which
+//! The papers draw their topologies, and give the number of nodes and the spacing. Only the values show, if at all, which
 //! node is the border router and which ones are the sinks. In each file, choices that were made here are marked "Chosen". All
 //! else comes from the source.
 //!

@@ -251,7 +251,7 @@ function picture(hasSeries, isLast) {
 }
 
 // ---- Results --------------------------------------------------------------------------------------------------------------------
-const figure = (metric, value) => (value ? number(value[0], metric.digits) + (value[1] === null ? "" : ` ± ${number(value[1], 2)}`) : "–");
+const interval = (metric, value) => (value ? number(value[0], metric.digits) + (value[1] === null ? "" : ` ± ${number(value[1], 2)}`) : "–");
 function results() {
   find("verdict").textContent = sums.sentences.join(" ").replaceAll(" %", "\u00a0%") || (sums.rows.length > 1 ? "" : "Choose a second mechanism to compare.");
   const [main] = sums.metrics, title = main.title[0].toUpperCase() + main.title.slice(1);
@@ -259,22 +259,22 @@ function results() {
   find("boxes-text").textContent = `${sums.boxes ? `A box is the middle half of the ${sums.boxes.replace(/ in seconds$/, "")} over all runs, its whiskers reach from 10 to 90 %, and the bar below it is the 95 % interval of the ${main.title}.` : `A point is the mean of the runs, and the bar its 95 % interval.`} ${main.better ? `${main.better[0].toUpperCase()}${main.better.slice(1)} is better.` : ""}`;
   const rows = sums.rows.map((row) => ({
     name: row.mechanism, look: look(row.mechanism), quantiles: row.quantiles, runs: row.runs,
-    mean: row.figures[0]?.[0] ?? null, half: row.figures[0]?.[1] ?? null,
-    text: `${row.mechanism}: ${main.axis} ${figure(main, row.figures[0])}, ${row.runs} runs`,
+    mean: row.values[0]?.[0] ?? null, half: row.values[0]?.[1] ?? null,
+    text: `${row.mechanism}: ${main.axis} ${interval(main, row.values[0])}, ${row.runs} runs`,
   }));
   charts.boxes.show((width) => boxes(rows.map((row) => ({ ...row, look: look(row.name) })), { title: sums.boxes || main.axis, label: `${title}. ${rows.map((row) => row.text).join("; ")}.` }, width));
   const best = sums.metrics.map((metric, i) => {
-    const known = sums.rows.map((row) => row.figures[i]?.[0]).filter((it) => it !== undefined);
+    const known = sums.rows.map((row) => row.values[i]?.[0]).filter((it) => it !== undefined);
     return metric.better && new Set(known).size > 1 ? Math[metric.better === "lower" ? "min" : "max"](...known) : null;
   });
   const head = html("tr", {}, html("th", { scope: "col", textContent: "mechanism" }),
     ...sums.metrics.map((metric) => html("th", { scope: "col", title: metric.about, textContent: metric.title + (metric.unit ? ` (${metric.unit})` : "") })), html("th", { scope: "col", textContent: "runs" }));
   const body = sums.rows.map((row) => html("tr", {}, html("th", { scope: "row", textContent: row.mechanism }), ...sums.metrics.map((metric, i) => {
-    const value = row.figures[i], cell = html("td", { className: value && value[0] === best[i] ? "best" : "" }, value ? number(value[0], metric.digits) : "–");
+    const value = row.values[i], cell = html("td", { className: value && value[0] === best[i] ? "best" : "" }, value ? number(value[0], metric.digits) : "–");
     if (value && value[1] !== null) cell.append(html("small", { textContent: ` ± ${number(value[1], 2)}` }));
     return cell;
   }), html("td", { textContent: row.runs })));
-  find("table").replaceChildren(html("caption", { className: "soft", textContent: "Figures of each mechanism, the best of a column in bold" }), html("thead", {}, head), html("tbody", {}, ...body));
+  find("table").replaceChildren(html("caption", { className: "soft", textContent: "Values of each mechanism, the best of a column in bold" }), html("thead", {}, head), html("tbody", {}, ...body));
 }
 
 const TCP = "tcp"; // the mechanism that is no timer of CoAP

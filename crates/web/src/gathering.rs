@@ -15,7 +15,7 @@ use crate::{json, opened};
 
 /// The metrics that the page shows in addition to the headline metric, the most important first. Metrics without a
 /// value are left out.
-const FIGURES: [Metric; 17] = [
+const METRICS: [Metric; 17] = [
     Metric::TransferTime,
     Metric::MedianFct,
     Metric::FctP90,
@@ -76,7 +76,7 @@ struct Row {
     trace_hash: String,
     /// For each of the metrics, the mean and the half-width of its 95 % confidence interval; null if the metric is not
     /// known.
-    figures: Vec<Option<(f64, Option<f64>)>>,
+    values: Vec<Option<(f64, Option<f64>)>>,
     /// The quantiles of the box plot; null for a quantile that falls on clients that gave up.
     quantiles: Option<[Option<f64>; 5]>,
 }
@@ -123,7 +123,7 @@ impl Gathering {
         let headline = headline(has_runs.iter().copied());
         let summaries: Vec<_> = self.cells.iter().map(CellResult::summary).collect();
         let mut shown = vec![headline];
-        shown.extend(FIGURES.into_iter().filter(|metric| {
+        shown.extend(METRICS.into_iter().filter(|metric| {
             // A metric that no mechanism has would be an empty column.
             *metric != headline && summaries.iter().any(|summary| summary.estimate(*metric).is_some())
         }));
@@ -131,7 +131,7 @@ impl Gathering {
             mechanism: cell.cell.mechanism.clone(),
             runs: summary.runs,
             trace_hash: summary.trace_hash.to_string(),
-            figures: (shown.iter())
+            values: (shown.iter())
                 .map(|metric| summary.estimate(*metric).map(|it| (it.mean, it.half_width)))
                 .collect(),
             quantiles: quantiles(cell, headline),

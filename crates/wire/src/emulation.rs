@@ -22,8 +22,8 @@
 //! let (_, from) = client.recv_from(&mut buffer)?;
 //! assert_eq!(from, relay.local_addr());
 //!
-//! let (figures, ()) = relay.stop()?;
-//! assert_eq!((figures.arrived, figures.sources), (2, 1));
+//! let (counts, ()) = relay.stop()?;
+//! assert_eq!((counts.arrived, counts.sources), (2, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -36,10 +36,10 @@
 //! * **up**, **down**: towards the server, and towards a client.
 
 mod capture;
+mod counts;
 mod datagrams;
 mod error;
 mod exposition;
-mod figures;
 mod ip_packet;
 mod namespace;
 mod passage;
@@ -61,8 +61,8 @@ use coapace_scenario::Scenario;
 use coapace_sim::{Tap, Transport};
 
 pub use capture::Capture;
+pub use counts::EmulationCounts;
 pub use error::EmulationError;
-pub use figures::Figures;
 pub use namespace::NetworkNamespace;
 pub use privileges::take_privileges;
 pub use running::{EmulationView, Running};
@@ -144,7 +144,7 @@ impl<T> RunningRelay<T> {
     ///
     /// # Errors
     /// The errors of [`Running::stop`].
-    pub fn stop(self) -> Result<(Figures, T), EmulationError> {
+    pub fn stop(self) -> Result<(EmulationCounts, T), EmulationError> {
         self.running.stop()
     }
 }

@@ -47,7 +47,7 @@ class Results:
                     writer.writerow([question, peer, condition, measure, number, f"{value:.6g}"])
 
 
-def figure(rounds, unit=""):
+def shown(rounds, unit=""):
     """Formats the median and, if there are several rounds, the smallest and the largest value."""
     values = list(rounds.values())
     if not values:
@@ -88,12 +88,12 @@ def cpu(results, peers):
 
     def cost(peer, clients):
         of, to = (("cpu", name, clients, "cpu_us") for name in (peer, FLOOR))
-        return f"{figure(results.get(*of))}, ×{figure_of_ratio(results.ratio(of, to))}"
+        return f"{shown(results.get(*of))}, ×{shown_ratio(results.ratio(of, to))}"
 
     def rate(peer, clients):
         lost = results.get("cpu", peer, clients, "lost_percent")
         lost = f", {number(median(lost.values()))} % lost" if any(lost.values()) else ""
-        return figure(results.get("cpu", peer, clients, "rate")) + lost
+        return shown(results.get("cpu", peer, clients, "rate")) + lost
 
     return [
         table("Processor time of the server per request, µs, and the median ratio to the bare responder of the same round",
@@ -102,15 +102,15 @@ def cpu(results, peers):
     ]
 
 
-def figure_of_ratio(rounds):
+def shown_ratio(rounds):
     return f"{median(rounds.values()):.2f}" if rounds else NOTHING
 
 
 def sources(results, peers):
     def row(peer):
-        cells = [figure(results.ratio(("sources", peer, n, "cpu_us"), ("cpu", peer, n, "cpu_us"))) for n in CLIENTS]
-        kept = figure(results.get("sources", peer, "sources", "bytes_a_source"))
-        return [peer, *cells, kept, figure(results.get("sources", peer, "sources", "answered_percent"))]
+        cells = [shown(results.ratio(("sources", peer, n, "cpu_us"), ("cpu", peer, n, "cpu_us"))) for n in CLIENTS]
+        kept = shown(results.get("sources", peer, "sources", "bytes_a_source"))
+        return [peer, *cells, kept, shown(results.get("sources", peer, "sources", "answered_percent"))]
 
     header = [*clients_header(), "bytes a source", "answered, %"]
     title = "Processor time per request after the sources, as a multiple of the time without them, and the memory kept for them"
@@ -120,7 +120,7 @@ def sources(results, peers):
 def client(results, peers):
     def row(peer):
         of, to = (("client", name, "client", "cpu_us") for name in (peer, FLOOR))
-        return [peer, figure(results.get(*of)), figure(results.ratio(of, to))]
+        return [peer, shown(results.get(*of)), shown(results.ratio(of, to))]
 
     rows = [row(peer) for peer in peers if results.get("client", peer, "client", "cpu_us")]
     return [table("Processor time of a client per request", ["stack", "µs", "× bare"], rows)]
@@ -128,9 +128,9 @@ def client(results, peers):
 
 def flood(results, peers):
     def row(peer):
-        cells = [figure(results.get("flood", peer, FLOODS[0], "quiet_rate"))]
+        cells = [shown(results.get("flood", peer, FLOODS[0], "quiet_rate"))]
         for rate in FLOODS:
-            cells += (figure(results.get("flood", peer, rate, measure)) for measure in ("completed_percent", "rate_percent"))
+            cells += (shown(results.get("flood", peer, rate, measure)) for measure in ("completed_percent", "rate_percent"))
         return [peer, *cells]
 
     header = ["stack", "quiet, requests/s"]

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from driver.peer import STACKS, Peer
 from driver.process import Client, Failure, Process
-from driver.results import Results, figure, number, table
+from driver.results import Results, shown, number, table
 
 CORE = min(os.sched_getaffinity(0))
 
 
-class Figures(unittest.TestCase):
-    def test_a_figure_has_three_digits_and_all_before_the_point(self):
+class Shown(unittest.TestCase):
+    def test_a_value_has_three_digits_and_all_before_the_point(self):
         self.assertEqual([number(value) for value in (0, 0.1234, 1.234, 12.34, 99.96, 123.4, 999.9, 1234.5, -0.5)],
                          ["0", "0.12", "1.23", "12.3", "100", "123", "1,000", "1,234", "-0.50"])
 
     def test_a_spread_is_shown_of_more_rounds_than_one(self):
-        self.assertEqual(figure({1: 3.0}), "3.00")
-        self.assertEqual(figure({1: 3.0, 2: 1.0, 3: 10.0}), "3.00 (1.00–10.0)")
-        self.assertEqual(figure({}), "–")
+        self.assertEqual(shown({1: 3.0}), "3.00")
+        self.assertEqual(shown({1: 3.0, 2: 1.0, 3: 10.0}), "3.00 (1.00–10.0)")
+        self.assertEqual(shown({}), "–")
 
     def test_a_table_is_aligned(self):
         self.assertEqual(table("T", ["a", "b"], [["long", "1"]]), "T\n\n| a    | b |\n|------|---|\n| long | 1 |\n")

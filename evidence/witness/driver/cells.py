@@ -1,4 +1,4 @@
-"""The cells: experiments that run in both simulators, the figures that are compared, and known differences."""
+"""The cells: experiments that run in both simulators, the quantities that are compared, and known differences."""
 
 import csv
 import io
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from .estimate import mean, pooled_median
 from .ns3 import HERE
 
-#: The largest difference of a figure, as a share of ns-3's.
+#: The largest difference of a quantity, as a share of ns-3's.
 BOTTLENECK, MESH = 0.05, 0.15
 
 
 @dataclass
-class Figure:
-    """A figure that both simulators have. One without a bound is only shown."""
+class Quantity:
+    """A quantity that both simulators have. One without a bound is only shown."""
 
     name: str
     bound: float | None
-    #: The columns of `coapace run` with the figure and half of its 95 % confidence interval.
+    #: The columns of `coapace run` with the quantity and half of its 95 % confidence interval.
     column: str
     interval: str | None
     #: Returns an Estimate from what the runs of ns-3 printed.
     theirs: callable
-    #: Our column by this is the figure.
+    #: Our column by this is the quantity.
     per: float = 1
 
 
@@ -36,8 +36,8 @@ class Cell:
     scenario: str
     settings: dict
     options: dict
-    figures: list
-    #: Why a figure is beyond its bound, by the name of the figure.
+    quantities: list
+    #: Why a quantity is beyond its bound, by the name of the quantity.
     reasons: dict = field(default_factory=dict)
 
     def run(self, command, seeds, options=()):
@@ -51,19 +51,19 @@ class Cell:
         return done.stdout
 
     def ours(self, command, seeds):
-        """Returns our figures: pairs of a value and half of its interval."""
+        """Returns our quantities: pairs of a value and half of its interval."""
         row = next(csv.DictReader(io.StringIO(self.run(command, seeds))))
 
         def number(column):
             return float(row[column]) if column and row[column] else None
 
-        return [(number(figure.column) / figure.per, (number(figure.interval) or 0) / figure.per if figure.interval else None)
-                for figure in self.figures]
+        return [(number(quantity.column) / quantity.per, (number(quantity.interval) or 0) / quantity.per if quantity.interval else None)
+                for quantity in self.quantities]
 
 
-def of_runs(figure):
-    """Returns what makes an Estimate of a figure that each run has by itself."""
-    return lambda runs: mean([figure(run) for run in runs])
+def of_runs(quantity):
+    """Returns what makes an Estimate of a quantity that each run has by itself."""
+    return lambda runs: mean([quantity(run) for run in runs])
 
 
 def bottleneck(name, clients, buffer_bytes):
@@ -72,11 +72,11 @@ def bottleneck(name, clients, buffer_bytes):
         {"clients": clients, "buffer": buffer_bytes},
         {"clients": clients, "buffer": f"{buffer_bytes}B", "maxRetransmit": 20},
         [
-            Figure("median FCT, s", BOTTLENECK, "median_fct_s", "median_fct_ci95",
+            Quantity("median FCT, s", BOTTLENECK, "median_fct_s", "median_fct_ci95",
                    lambda runs: pooled_median([run["fct_s"] for run in runs])),
-            Figure("retransmissions a client", None, "retransmissions_per_client", "retransmissions_per_client_ci95",
+            Quantity("retransmissions a client", None, "retransmissions_per_client", "retransmissions_per_client_ci95",
                    of_runs(lambda run: run["retransmissions"] / len(run["fct_s"]))),
-            Figure("drops a client", None, "drops", None, of_runs(lambda run: run["drops"] / len(run["fct_s"])), clients),
+            Quantity("drops a client", None, "drops", None, of_runs(lambda run: run["drops"] / len(run["fct_s"])), clients),
         ],
     )
 
@@ -88,15 +88,15 @@ def mesh(name, topology, interval_s, reasons=None):
         {"topology": positions, "interval": f"{interval_s} s"},
         {"positions": HERE / positions, "interval": interval_s},
         [
-            Figure("delivered messages (PDR)", MESH, "pdr", "pdr_ci95",
+            Quantity("delivered messages (PDR)", MESH, "pdr", "pdr_ci95",
                    of_runs(lambda run: run["reached"] / run["offered"])),
-            Figure("exchanges a second", MESH, "throughput", "throughput_ci95",
+            Quantity("exchanges a second", MESH, "throughput", "throughput_ci95",
                    of_runs(lambda run: run["answered"] / run["duration_s"])),
-            Figure("mean delay, s", MESH, "delay_s", "delay_ci95",
+            Quantity("mean delay, s", MESH, "delay_s", "delay_ci95",
                    of_runs(lambda run: run["delay_s"] / max(run["reached"], 1))),
-            Figure("frames", None, "frames", "frames_ci95", of_runs(lambda run: run["frames"])),
-            Figure("frames given up", None, "mesh_drops", "mesh_drops_ci95", of_runs(lambda run: run["drops"])),
-            Figure("retransmitted messages", None, "retransmissions", None,
+            Quantity("frames", None, "frames", "frames_ci95", of_runs(lambda run: run["frames"])),
+            Quantity("frames given up", None, "mesh_drops", "mesh_drops_ci95", of_runs(lambda run: run["drops"])),
+            Quantity("retransmitted messages", None, "retransmissions", None,
                    of_runs(lambda run: run["retransmissions"])),
         ],
         reasons or {},

@@ -1,19 +1,19 @@
-"""The figures of both simulators, side by side."""
+"""The quantities of both simulators, side by side."""
 
 from dataclasses import dataclass
 
-from .cells import Cell, Figure
+from .cells import Cell, Quantity
 from .estimate import Estimate
 
-HEAD = ["cell", "figure", "coapace", "ns-3", "ratio", "bound", ""]
+HEAD = ["cell", "quantity", "coapace", "ns-3", "ratio", "bound", ""]
 
 
 @dataclass
 class Row:
-    """A figure of a cell in both simulators."""
+    """A quantity of a cell in both simulators."""
 
     cell: Cell
-    figure: Figure
+    quantity: Quantity
     value: float
     half: float | None
     theirs: Estimate
@@ -23,16 +23,16 @@ class Row:
         return self.value / self.theirs.value if self.theirs.value else 1.0
 
     def beyond(self):
-        """Returns whether the figure is beyond its bound, by the values without their intervals."""
-        return self.figure.bound is not None and abs(self.ratio - 1) > self.figure.bound
+        """Returns whether the quantity is beyond its bound, by the values without their intervals."""
+        return self.quantity.bound is not None and abs(self.ratio - 1) > self.quantity.bound
 
     def fails(self):
-        return self.beyond() and self.figure.name not in self.cell.reasons
+        return self.beyond() and self.quantity.name not in self.cell.reasons
 
     def words(self):
-        bound = self.figure.bound
+        bound = self.quantity.bound
         verdict = "" if bound is None else "FAR" if self.fails() else "explained" if self.beyond() else "within"
-        return [self.cell.name, self.figure.name, number(self.value, self.half), number(self.theirs.value, self.theirs.half),
+        return [self.cell.name, self.quantity.name, number(self.value, self.half), number(self.theirs.value, self.theirs.half),
                 f"{self.ratio:.3f}", "" if bound is None else f"{bound:.0%}".replace("%", " %"), verdict]
 
 
@@ -55,5 +55,5 @@ def markdown(rows):
 
 
 def reasons(rows):
-    return [f"{row.cell.name}, {row.figure.name}: {row.cell.reasons[row.figure.name]}"
+    return [f"{row.cell.name}, {row.quantity.name}: {row.cell.reasons[row.quantity.name]}"
             for row in rows if row.beyond() and not row.fails()]

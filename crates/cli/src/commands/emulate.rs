@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use coapace_scenario::Scenario;
 use coapace_wire::emulation::{
-    Capture, Emulation, EmulationError, EmulationView, Figures, Tunnel, take_privileges,
+    Capture, Emulation, EmulationCounts, EmulationError, EmulationView, Tunnel, take_privileges,
 };
 use coapace_wire::{Program, Readiness, shell};
 use indicatif::ProgressBar;
@@ -75,16 +75,16 @@ fn relay(
     let end = emulate.duration.map(|duration| Instant::now() + duration);
     while !stop.load(Ordering::Relaxed) && !relay.has_ended() && end.is_none_or(|end| Instant::now() < end) {
         thread::sleep(Duration::from_millis(50));
-        teller.tell(&relay.figures());
+        teller.tell(&relay.counts());
     }
     teller.finish();
     drop(metrics);
-    let (figures, tap) = relay.stop().map_err(failed)?;
+    let (counts, tap) = relay.stop().map_err(failed)?;
     // The counters are printed before a failure of the capture is reported.
     let recorded = record.finish(tap);
     let mut out = io::stdout().lock();
-    let printed = figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"));
-    figures.complaints().iter().for_each(|line| complain(line));
+    let printed = counts.summary().iter().try_for_each(|line| writeln!(out, "{line}"));
+    counts.complaints().iter().for_each(|line| complain(line));
     recorded?;
     Ok(printed?)
 }
@@ -151,7 +151,7 @@ fn tunnel(
             break;
         }
         thread::sleep(Duration::from_millis(10));
-        teller.tell(&tunnel.running().figures());
+        teller.tell(&tunnel.running().counts());
         if let Some(program) = &mut program {
             code =
                 program.ended().map_err(|error| Failure::Io("cannot wait for COMMAND".to_owned(), error))?;
@@ -161,10 +161,10 @@ fn tunnel(
     // Ending a program takes up to three seconds; both have them.
     program.into_iter().chain(serving).for_each(|mut program| program.stop());
     drop(metrics);
-    let (figures, tap) = tunnel.stop().map_err(failed)?;
+    let (counts, tap) = tunnel.stop().map_err(failed)?;
     let recorded = record.finish(tap);
-    figures.summary().iter().for_each(|line| remark(arguments, line));
-    figures.complaints().iter().for_each(|line| complain(line));
+    counts.summary().iter().for_each(|line| remark(arguments, line));
+    counts.complaints().iter().for_each(|line| complain(line));
     recorded?;
     match code {
         // The order matters: a program that has ended gives its code even if Ctrl-C came at the same moment.
@@ -237,7 +237,7 @@ fn serve_metrics(
 
 impl MetricsSource for EmulationView {
     fn exposition(&self) -> String {
-        self.figures().exposition()
+        self.counts().exposition()
     }
 
     fn is_closing(&self) -> bool {
@@ -277,17 +277,17 @@ impl Teller {
         Self { line: progress::line(quiet), is_overloaded: false }
     }
 
-    fn tell(&mut self, figures: &Figures) {
-        let late = figures.lateness(0.99).as_secs_f64() * 1e3;
+    fn tell(&mut self, counts: &EmulationCounts) {
+        let late = counts.lateness(0.99).as_secs_f64() * 1e3;
         self.line.set_message(format!(
             "{} sources, {} packets: {} arrived, {} dropped, {} lost; 99 % left within {late:.2} ms",
-            figures.sources, figures.entered, figures.arrived, figures.dropped, figures.lost
+            counts.sources, counts.entered, counts.arrived, counts.dropped, counts.lost
         ));
         // One warning is enough: the counters at the end name the overload again.
-        if figures.is_overloaded() && !self.is_overloaded {
+        if counts.is_overloaded() && !self.is_overloaded {
             self.is_overloaded = true;
             self.line.suspend(|| {
-                figures
+                counts
                     .complaints()
                     .iter()
                     .filter(|line| line.contains("overload"))

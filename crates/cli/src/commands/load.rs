@@ -301,7 +301,7 @@ impl LoadTally {
         let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
         let times = shares.map(|(name, share)| (name, self.latencies.quantile(share)));
         let times = times.into_iter().chain([("longest", self.latencies.longest())]);
-        // The same figures for programs, with units in their names.
+        // The same values for programs, with units in their names.
         if load.json {
             let ms = times.map(|(name, time)| (name.to_owned(), json!(time.as_micros() as f64 / 1e3)));
             let object = json!({
@@ -330,7 +330,7 @@ impl LoadTally {
                 writeln!(out, "{count}: {what}")?;
             }
         }
-        // The figures are printed in any case. The exit code says that they are incomplete, or what went wrong.
+        // The values are printed in any case. The exit code says that they are incomplete, or what went wrong.
         if self.is_interrupted {
             let (elapsed, planned) = (short(self.elapsed), short(load.duration));
             return Err(Failure::Interrupted(format!(

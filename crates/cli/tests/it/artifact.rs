@@ -41,7 +41,7 @@ fn an_artefact_has_the_rows_that_the_command_printed_and_repeats_identically() {
     }
     let said = coapace(&["reproduce", "--check", &folder]).success();
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines[0], "identical: 75 runs, every event and every figure");
+    assert_eq!(lines[0], "identical: 75 runs, every event and every value");
     let compared = lines[1].strip_prefix("identical byte for byte: ").expect(lines[1]);
     for name in [
         "README.md",

@@ -40,16 +40,15 @@ fn run_without_mechanisms_compares_all_of_them_and_writes_a_report() {
 fn a_reproduction_has_a_row_for_each_published_value_and_counts_the_near_ones() {
     let published = include_str!("../../../../papers/raitahila2019/published.csv").lines().count() - 1;
     let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
-    let is_summary = |line: &&str| line.starts_with("raitahila2019 published figures: ");
+    let is_summary = |line: &&str| line.starts_with("raitahila2019 published values: ");
     let summary = outcome.stderr.lines().find(is_summary).expect("a summary").to_owned();
     assert!(outcome.stderr.lines().any(|line| line == "quick: 2 seeds"), "{}", outcome.stderr);
     let rows = outcome.success();
-    let figures: Vec<&str> =
+    let values: Vec<&str> =
         column(&rows, "relative_error").into_iter().filter(|error| !error.is_empty()).collect();
-    assert_eq!(figures.len(), published, "the others have part in published orders alone");
+    assert_eq!(values.len(), published, "the others have part in published orders alone");
 
-    let errors: Vec<f64> =
-        figures.iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
+    let errors: Vec<f64> = values.iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
     let near = errors.iter().filter(|error| **error <= 0.05).count();
     assert!(summary.contains(&format!("{near} of {published} within 5 %")), "{summary}");
 }

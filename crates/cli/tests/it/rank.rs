@@ -19,7 +19,7 @@ fn rank_compares_every_mechanism_with_the_best_published_one_with_random_timeout
     let out = coapace(&with(&["--format", "csv"])).success();
     let own = |name| column(&out, name).into_iter().map(str::to_owned).collect::<Vec<String>>();
     let (mechanisms, best) = (own("mechanism"), own("best"));
-    assert_eq!(mechanisms.len(), REGISTRY.len() * 5 * 2, "figures and cells");
+    assert_eq!(mechanisms.len(), REGISTRY.len() * 5 * 2, "values and cells");
     for entry in REGISTRY {
         assert_eq!(mechanisms.iter().filter(|name| *name == entry.name).count(), 10, "{}", entry.name);
     }

@@ -151,7 +151,7 @@ fn meaning(path: &str) -> (&'static str, &'static str) {
         Some("html") => ("text/html", "The report, with charts"),
         Some("json") => ("application/json", "The arguments, the program, and the hash of every run"),
         Some("md") if stem == "README" => ("text/markdown", "How to check and repeat this artefact"),
-        Some("md") => ("text/markdown", "Every published figure and order beside the measured one"),
+        Some("md") => ("text/markdown", "Every published value and order beside the measured one"),
         _ => ("application/octet-stream", "A file"),
     }
 }

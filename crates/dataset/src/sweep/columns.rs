@@ -114,7 +114,7 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
     columns
-        // A sweep has no published figures.
+        // A sweep has no published values.
         .extend(Rows::new(&results, &References::default(), RowFormat::Csv, true, VERSION).sheet(&results).0);
     let number = |value: &SheetValue| match value {
         SheetValue::Text(text) => Amount::parse(text).map(Amount::number).into(),

@@ -83,7 +83,7 @@ impl TrafficMeasures {
     /// Returns the mean of each measure over several runs; `None` without a run.
     pub fn mean(all: &[Self]) -> Option<Self> {
         let first = all.first()?;
-        let each = |figure: &dyn Fn(&Self) -> f64| mean(all.iter().map(figure));
+        let each = |value: &dyn Fn(&Self) -> f64| mean(all.iter().map(value));
         Some(Self {
             rtt_s: std::array::from_fn(|place| each(&|it| it.rtt_s[place])),
             loss: each(&|it| it.loss),

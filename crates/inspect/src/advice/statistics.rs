@@ -21,7 +21,7 @@ pub fn wilson(count: f64, of: f64) -> (f64, f64) {
 /// # Panics
 /// Panics if one series is shorter than the other.
 pub fn kendall_tau_b(one: &[f64], other: &[f64], tie: f64) -> Option<f64> {
-    assert_eq!(one.len(), other.len(), "one figure of each");
+    assert_eq!(one.len(), other.len(), "one value of each");
     let sign = |a: f64, b: f64| {
         let is_tied = (a - b).abs() <= tie * a.abs().max(b.abs());
         if is_tied { 0 } else { i32::from(a > b) * 2 - 1 }

@@ -100,8 +100,8 @@ impl Matrix {
         let all: Vec<&Encounter> = self.encounters().map(|(.., encounter)| encounter).collect();
         // Pairs that were not run before an interruption have no row, but their knobs still have columns.
         let rows: Vec<&Encounter> = all.iter().copied().filter(|it| it.pair.runs > 0).collect();
-        let figures = if self.is_of_transfers() { OF_TRANSFERS } else { OF_EXCHANGES };
-        let sheet = Sheet::of(&[FIRST, figures, LAST].concat(), &rows).with_commit(commit);
+        let values = if self.is_of_transfers() { OF_TRANSFERS } else { OF_EXCHANGES };
+        let sheet = Sheet::of(&[FIRST, values, LAST].concat(), &rows).with_commit(commit);
         sheet.with_knobs(all.iter().map(|it| &it.cell), &rows.iter().map(|it| &it.cell))
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Conclusion<'a> {
                 [] => String::new(),
                 several => format!("; {}", tied(several)),
             };
-            format!("{place}{} {title}: {}, {}{also}.", self.extreme(), best.name(), self.figure(best))
+            format!("{place}{} {title}: {}, {}{also}.", self.extreme(), best.name(), self.value(best))
         } else {
             let all = if count == 2 { "both".to_owned() } else { format!("the {count}") };
             format!(
@@ -74,7 +74,7 @@ impl<'a> Conclusion<'a> {
                 self.noun,
                 best.name(),
                 self.extreme(),
-                self.figure(best)
+                self.value(best)
             )
         };
         let near = contest.near();
@@ -101,7 +101,7 @@ impl<'a> Conclusion<'a> {
         let mut safest: Vec<(f64, &str)> = Vec::new();
         // `of` leaves out conclusions without a contest. A mechanism without a value here has none in one condition, and is not safe.
         for placing in contests[0].1.known() {
-            // A mechanism that lacks the figure under one condition is not a safe choice: its ratio is infinite.
+            // A mechanism that lacks the value under one condition is not a safe choice: its ratio is infinite.
             let ratios = contests.iter().map(|(_, contest)| {
                 let own = contest.placings.iter().find(|own| own.name() == placing.name());
                 own.filter(|own| own.estimate.is_some()).map_or(f64::INFINITY, |own| own.worse(self.metric))
@@ -151,7 +151,7 @@ impl<'a> Conclusion<'a> {
                     "with {place}, {} within {} of the {extreme}, {} ({}){far}{}",
                     among(near, count, "mechanisms"),
                     percent(NEAR),
-                    self.figure(best),
+                    self.value(best),
                     best.name(),
                     match unknown(contest) {
                         0 => String::new(),
@@ -176,7 +176,7 @@ impl<'a> Conclusion<'a> {
         match widest.max_by(|a, b| worse(a.2.0).total_cmp(&worse(b.2.0))) {
             Some((place, contest, (far, ratio))) => format!(
                 "{alike}; the choice matters most with {place}, where the {extreme} is {} ({}), and {} has {}.",
-                self.figure(&contest.placings[0]),
+                self.value(&contest.placings[0]),
                 contest.placings[0].name(),
                 far.name(),
                 self.distance(far, ratio)
@@ -192,7 +192,7 @@ impl<'a> Conclusion<'a> {
         if ratio.is_finite() && ratio > 0.0 {
             format!("{} times that", times(ratio))
         } else {
-            self.figure(far)
+            self.value(far)
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Conclusion<'a> {
         if matches!(self.metric.better(), Better::Lower) { "lowest" } else { "highest" }
     }
 
-    fn figure(&self, placing: &Placing) -> String {
+    fn value(&self, placing: &Placing) -> String {
         let mean = placing.estimate.map_or(f64::NAN, |estimate| estimate.mean);
         let text = format!("{}\u{a0}{}", significant(mean, self.metric.digits()), self.metric.unit());
         text.trim_end().to_owned()

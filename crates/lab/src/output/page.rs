@@ -20,7 +20,7 @@ impl Paper {
         let mut lines = Vec::new();
         // Papers may have values in tables and rankings alone, which have lines of their own.
         if !compared.is_empty() {
-            lines.push(format!("{} published figures: {}", self.key, near(&compared, references)));
+            lines.push(format!("{} published values: {}", self.key, near(&compared, references)));
         }
         lines.extend(
             nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
@@ -49,7 +49,7 @@ impl Paper {
             source.title, source.source
         );
         let _ = write!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results, references));
-        page += &plain_figures(results, references);
+        page += &plain_values(results, references);
         page += &tables(results, references);
         page += &orders(results, references);
         Ok(page)
@@ -59,7 +59,7 @@ impl Paper {
     fn counts(&self, results: &[CellResult], references: &References) -> String {
         let plain: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
         let (judged, verdicts) = (judged(results, references), verdicts(results, references));
-        let figures = plain.len() + judged.len();
+        let values = plain.len() + judged.len();
         let mut met = Vec::new();
         if !plain.is_empty() {
             met.push(near(&plain, references));
@@ -73,21 +73,21 @@ impl Paper {
             .filter(|&(count, _)| count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect::<Vec<_>>();
-        let figures = if figures == 0 { "–".to_owned() } else { figures.to_string() };
-        row([format!("`{}`", self.key), figures, listed(&met, "; "), listed(&orders, ", ")])
+        let values = if values == 0 { "–".to_owned() } else { values.to_string() };
+        row([format!("`{}`", self.key), values, listed(&met, "; "), listed(&orders, ", ")])
     }
 }
 
 /// Returns how many of these results are near the published ones. UDP and TCP are counted separately if there are both.
 fn near(results: &[&CellResult], references: &References) -> String {
-    // Apart, because the figures of TCP depend on a stack that papers hardly describe.
+    // Apart, because the values of TCP depend on a stack that papers hardly describe.
     let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
     let share = |results: &[_], bound| share(results, references, bound);
     let all = share(results, Compared::MET);
     if tcp.is_empty() {
         return all;
     }
-    // Wider than `Compared::MET`: docs/reproductions.md counts the figures within these.
+    // Wider than `Compared::MET`: docs/reproductions.md counts the values within these.
     format!("{all}; UDP: {}; TCP: {}", share(&udp, 0.12), share(&tcp, 0.15))
 }
 
@@ -100,7 +100,7 @@ fn share(results: &[&CellResult], references: &References, bound: f64) -> String
 }
 
 /// The header of a table with one row for each paper.
-const COUNTS: &str = "| paper | figures | met | orders and ratios |\n|---|--:|---|---|";
+const COUNTS: &str = "| paper | values | met | orders and ratios |\n|---|--:|---|---|";
 
 /// Returns the parts joined in a line, or a dash if there are none.
 fn listed(parts: &[String], separator: &str) -> String {
@@ -134,30 +134,29 @@ fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>
 
 /// Returns a table of the published values that are not judged by the factor of a paper's table, each with its relative
 /// error.
-fn plain_figures(results: &[CellResult], references: &References) -> String {
+fn plain_values(results: &[CellResult], references: &References) -> String {
     let own: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
     if own.is_empty() {
         return String::new();
     }
     let conditions = Conditions::of(own.iter().map(|result| &result.cell));
     let rows = own.iter().flat_map(|result| {
-        references.plain(result).into_iter().map(|figure| {
-            let error = figure.relative_error().map_or_else(|| "–".to_owned(), percent);
-            let figures =
-                [Some(figure.published), figure.measured].map(|figure| significant_or_dash(figure, 4));
-            let named = [result.cell.label().to_owned(), figure.metric.axis()];
-            conditions.values(&result.cell).into_iter().chain(named).chain(figures).chain([error]).collect()
+        references.plain(result).into_iter().map(|value| {
+            let error = value.relative_error().map_or_else(|| "–".to_owned(), percent);
+            let values = [Some(value.published), value.measured].map(|value| significant_or_dash(value, 4));
+            let named = [result.cell.label().to_owned(), value.metric.axis()];
+            conditions.values(&result.cell).into_iter().chain(named).chain(values).chain([error]).collect()
         })
     });
-    let columns = conditions.header(["mechanism", "figure", "published", "measured", "error"]);
-    format!("\n## Figures\n\n{}", table(&columns, columns.len() - 3, rows))
+    let columns = conditions.header(["mechanism", "metric", "published", "measured", "error"]);
+    format!("\n## Values\n\n{}", table(&columns, columns.len() - 3, rows))
 }
 
 /// Returns each table of a paper whose values are judged by a factor, with these values.
 fn tables(results: &[CellResult], references: &References) -> String {
     let mut judged = judged(results, references);
     let place = |one: &Judged| results.iter().position(|result| std::ptr::eq(result, one.result));
-    // By table first, so that `chunk_by` below finds all figures of a table together.
+    // By table first, so that `chunk_by` below finds all values of a table together.
     judged.sort_by_key(|one| (one.table.title.clone(), place(one)));
     let mut text = String::new();
     for own in judged.chunk_by(|a, b| a.table.title == b.table.title) {
@@ -169,21 +168,21 @@ fn tables(results: &[CellResult], references: &References) -> String {
         let has_witness = own.iter().any(|one| one.witness.is_some());
         let rows = own.iter().map(|one| {
             let [witness, by_witness] = one.witness_words().map(|words| has_witness.then_some(words));
-            let [published, measured] = [Some(one.figure.published), one.figure.measured]
-                .map(|figure| significant_or_dash(figure, 4));
-            let figures = [published].into_iter().chain(witness).chain([measured]);
-            let factor = significant_or_dash(one.figure.factor(), 3);
+            let [published, measured] =
+                [Some(one.value.published), one.value.measured].map(|value| significant_or_dash(value, 4));
+            let values = [published].into_iter().chain(witness).chain([measured]);
+            let factor = significant_or_dash(one.value.factor(), 3);
             let quantile = runs.map(|_| one.quantile().map_or_else(|| "–".to_owned(), quantile_words));
-            let named = [one.result.cell.label().to_owned(), one.figure.metric.axis()];
-            let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
+            let named = [one.result.cell.label().to_owned(), one.value.metric.axis()];
+            let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(values);
             values.chain([factor, one.word().to_owned()]).chain(by_witness).chain(quantile).collect()
         });
         let [witness, by_witness] = WITNESS.map(|name| has_witness.then_some(name));
-        let columns = ["mechanism", "figure", "published"].into_iter().chain(witness);
+        let columns = ["mechanism", "metric", "published"].into_iter().chain(witness);
         let columns =
             columns.chain(["measured", "factor", ""]).chain(by_witness).chain(runs.map(|_| "quantile"));
         let columns = conditions.header(columns);
-        // All figures are of one table, so there is one witness at most.
+        // All values are of one table, so there is one witness at most.
         let witness = witnesses(own).pop().map_or_else(String::new, |line| format!(" {line}"));
         let chance = runs.map_or_else(String::new, |runs| {
             let quantiles = own.iter().filter_map(Judged::quantile);
@@ -191,9 +190,9 @@ fn tables(results: &[CellResult], references: &References) -> String {
             let inside = quantiles.filter(|quantile| (0.025..=0.975).contains(quantile)).count();
             let repeated: f64 = own.iter().filter_map(Judged::repeated).sum();
             format!(
-                " A published figure is the mean of {runs} runs. Quantile is its place among means of {runs} of ours, drawn at random: {inside} \
+                " A published value is the mean of {runs} runs. Quantile is its place among means of {runs} of ours, drawn at random: {inside} \
                  of {} are in the middle 95 %, where chance may be all that differs. On average {repeated:.1} of these means are within the \
-                 factor of our own figures.",
+                 factor of our own values.",
                 own.len()
             )
         });
@@ -236,14 +235,14 @@ fn orders(results: &[CellResult], references: &References) -> String {
     let rows = verdicts.iter().map(|verdict| {
         let (times, interval) = verdict.ratio_words();
         let claim = format!("{} {}", verdict.order.metric.title(), verdict.claim());
-        let figures = verdict.figures.map(|figure| significant_or_dash(figure, 4));
-        let values = conditions.values(&verdict.above.cell).into_iter().chain([claim]).chain(figures);
+        let values = verdict.values.map(|value| significant_or_dash(value, 4));
+        let values = conditions.values(&verdict.above.cell).into_iter().chain([claim]).chain(values);
         values.chain([times, interval, verdict.words(), verdict.reason().to_owned()]).collect()
     });
     let columns = ["published order", "first", "second", "times", "95 %", "verdict", "likely reason"];
     let columns = conditions.header(columns);
     format!(
-        "\n## Orders and ratios\n\nTimes is the first figure over the second: the geometric mean over the seeds (the ratio of the means where one \
+        "\n## Orders and ratios\n\nTimes is the first value over the second: the geometric mean over the seeds (the ratio of the means where one \
          of them is zero), with its 95 % interval. {rules}\n\n{}",
         table(&columns, columns.len(), rows)
     )
@@ -298,7 +297,7 @@ mod tests {
         let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
         let (trials, references) = paper.trials(true, &[]).unwrap();
         let results = conduct(&trials, 1, &|| ());
-        let factor = judged(&results, &references)[0].figure.factor().unwrap();
+        let factor = judged(&results, &references)[0].value.factor().unwrap();
         assert!(factor < 1.5, "{factor}");
         let summary = paper.summary(&results, &references);
         assert!(summary.starts_with("k Table 3: 1 of 1 within a factor of 1.5, largest 1.0"), "{summary}");

@@ -19,7 +19,7 @@ const HEAD: &str = "# Columns, fields and events
 CSV (`--format csv`) and JSON lines (`--format json`) have the same names and the same values, in the same units: seconds, bit/s, fractions of 1.
 A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. Rows come in the order of the runs, a row as soon as it and all before it are complete.
 
-The table of the terminal has as many of the same figures as fit, in the same units, and bars for the first. Above it are the mechanisms with clients that gave up, and the
+The table of the terminal has as many of the same metrics as fit, in the same units, and bars for the first. Above it are the mechanisms with clients that gave up, and the
 best mechanism. Published mechanisms come first, the best before the others. `1=` is a tie, in one colour unless `NO_COLOR` is set: these
 mechanisms do not differ significantly from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0082-rankings-find-ties-by-holms-procedure.md)). If no run has any answer, the results
 are printed and the exit code is 1; cells without an answer beside others are named on standard error
@@ -27,12 +27,12 @@ are printed and the exit code is 1; cells without an answer beside others are na
 
 ";
 
-const METRICS: &str = "## Figures
+const METRICS: &str = "## Metrics
 
 Every row of `coapace run` and `coapace reproduce` has these columns. With `--each` they are of one run; otherwise of all seeds: the mean
-over the runs that have the figure, unless it says how it is pooled. The column of the interval, which rows of `--each` do not have, is the
-half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the figure. It is empty with one
-seed. Quantiles and other figures of all runs together have an interval where every run has the figure by itself.
+over the runs that have the value, unless it says how it is pooled. The column of the interval, which rows of `--each` do not have, is the
+half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the metric. It is empty with one
+seed. Quantiles and other metrics of all runs together have an interval where every run has the value by itself.
 
 Read the median FCT with the mean, the 90 % quantile and the last client beside it. The median alone rewards unfairness: half of the clients may be done early
 because the others wait. A naive pacing reaches a lower median than every published mechanism, with the worst 90 % quantile. Timers without dither
@@ -48,11 +48,11 @@ const OWN: &str = "## Columns of knobs, flows, transfers and mixes
 | column | what it is |
 |---|---|
 | `knob.NAME` | The value of the scenario's knob NAME, or of any key NAME that was given several values, as by `--set server.sluice=false,true`. |
-| `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone, for those marked with * above. |
-| `transfer.NAME.COLUMN` | The figure COLUMN of the transfer NAME alone, for those marked with † above. |
+| `flow.NAME.COLUMN` | The metric COLUMN of the flow NAME alone, for those marked with * above. |
+| `transfer.NAME.COLUMN` | The metric COLUMN of the transfer NAME alone, for those marked with † above. |
 | `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, or of the goodput of its transfers, from 0 to 1. |
-| `published_COLUMN` | The published figure COLUMN, where one was published. |
-| `witness_low_COLUMN`, `witness_high_COLUMN` | The lowest and the highest value of the figure COLUMN that a witness of the paper's table measured, such as Contiki in Cooja, where there is one. |
+| `published_COLUMN` | The published value of the metric COLUMN, where one was published. |
+| `witness_low_COLUMN`, `witness_high_COLUMN` | The lowest and the highest value of the metric COLUMN that a witness of the paper's table measured, such as Contiki in Cooja, where there is one. |
 | `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
 
 ";
@@ -101,7 +101,7 @@ pub fn reference() -> String {
     columns(&mut page, [coexistence::FIRST, coexistence::OF_EXCHANGES, coexistence::LAST].concat().iter());
     page += "\nWhere mechanisms are compared by their transfers, these are in the place of the columns from `throughput_per_client` to `pair_jain`:\n\n";
     columns(&mut page, coexistence::OF_TRANSFERS);
-    page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
+    page += "\n## Ratios\n\nRows of `coapace rank`, one for each metric of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
     columns(&mut page, rank::COLUMNS);
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
     columns(&mut page, sensitivity::COLUMNS);

@@ -10,7 +10,7 @@ use std::io;
 use super::{RowFormat, Sheet, SheetValue};
 use crate::lists::distinct;
 use crate::papers::References;
-use crate::results::{CellResult, CellSummary, FigureRatio, FlowSummary, Metric, headline};
+use crate::results::{CellResult, CellSummary, FlowSummary, Metric, PairedRatio, headline};
 use coapace_run::measured::{Estimate, MeshResult, RunResult};
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 
@@ -111,7 +111,7 @@ impl<'a> Rows<'a> {
         let references = self.references;
         // A column only for published metrics: most runs have no paper.
         let published = cells.iter().filter_map(|result| references.published(&result.cell));
-        for &metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
+        for &metric in published.flat_map(|published| published.values.keys()).collect::<BTreeSet<_>>() {
             self.add(format!("published_{metric}"), move |row| {
                 row.published.and_then(|it| it.get(metric)).into()
             });
@@ -191,7 +191,7 @@ impl<'a> Rows<'a> {
         let first = results.iter().find(|other| other.cell.same_conditions(&result.cell));
         let compared = first.filter(|first| !std::ptr::eq(*first, result)).map(|first| {
             let metric = headline([first, result]);
-            (metric, first, FigureRatio::by_seed(metric, result, first))
+            (metric, first, PairedRatio::by_seed(metric, result, first))
         });
         vec![row(&result.runs, compared)]
     }

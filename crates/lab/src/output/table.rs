@@ -2,13 +2,13 @@
 
 mod block;
 mod column;
-mod figures;
 mod live;
 mod orders;
 mod parts;
 mod places;
 mod sensitivity;
 mod style;
+mod values;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -57,7 +57,7 @@ pub fn terminal_table(results: &[CellResult], references: &References, look: Loo
         parts::flows(results, look),
         parts::transfers(results, look),
         parts::populations(results, look),
-        figures::table(results, references, look),
+        values::table(results, references, look),
         orders::table(results, references, look),
     ];
     let has_bounds = blocks.iter().any(|block| block.has_bounds(&columns));

@@ -17,7 +17,7 @@ pub struct Judged<'a> {
     /// The results of the cell for which the value was published.
     pub result: &'a CellResult,
     /// The published and the measured value.
-    pub figure: Compared,
+    pub value: Compared,
     /// The value of an independent witness, if there is one.
     pub witness: Option<Witness>,
 }
@@ -28,7 +28,7 @@ pub struct Nearness<'a> {
     /// The published table.
     pub table: &'a PaperTable,
     /// The number of values in the table.
-    pub figures: usize,
+    pub values: usize,
     /// The number of values within the factor of the table.
     pub within: usize,
     /// The largest factor between a published value and its measured one; `None` if any value was not measured.
@@ -39,13 +39,13 @@ impl Judged<'_> {
     /// Returns whether the published and the measured value are within the factor of the table; false if nothing was
     /// measured.
     pub fn within(&self) -> bool {
-        self.is_within(self.figure.published)
+        self.is_within(self.value.published)
     }
 
     /// Returns whether the measured value is within the table's factor of `published`, which replaces the published
     /// value; false if nothing was measured.
     fn is_within(&self, published: f64) -> bool {
-        Compared { published, ..self.figure }.factor().is_some_and(|factor| factor <= self.table.factor)
+        Compared { published, ..self.value }.factor().is_some_and(|factor| factor <= self.table.factor)
     }
 
     /// Returns `within` if the value is within the factor of its table, otherwise `beyond`.
@@ -56,25 +56,25 @@ impl Judged<'_> {
     /// Returns this comparison with another published value: the value of the witness that is nearest to the measured
     /// one. Returns `None` without a witness, or if nothing was measured.
     pub fn by_witness(&self) -> Option<Self> {
-        let published = self.witness?.nearest(self.figure.measured?);
-        Some(Self { figure: Compared { published, ..self.figure }, ..*self })
+        let published = self.witness?.nearest(self.value.measured?);
+        Some(Self { value: Compared { published, ..self.value }, ..*self })
     }
 
     /// Returns two texts: the value of the witness, and the factor and verdict by this value; dashes without a witness.
     pub fn witness_words(&self) -> [String; 2] {
         let dash = || "–".to_owned();
-        let verdict = |own: Self| format!("{} {}", significant_or_dash(own.figure.factor(), 3), own.word());
+        let verdict = |own: Self| format!("{} {}", significant_or_dash(own.value.factor(), 3), own.word());
         [self.witness.map_or_else(dash, Witness::words), self.by_witness().map_or_else(dash, verdict)]
     }
 
     /// Returns whether the measured value and the witness agree against the paper: they are within the factor of each
     /// other, and both are beyond the factor of the published value.
     pub fn is_against_paper(&self) -> bool {
-        let published = self.figure.published;
+        let published = self.value.published;
         // If the witness is near the paper as well, it does not speak against it.
         let witness_is_within = |witness: Witness| {
             let measured = Some(witness.nearest(published));
-            Self { figure: Compared { measured, ..self.figure }, ..*self }.within()
+            Self { value: Compared { measured, ..self.value }, ..*self }.within()
         };
         self.by_witness().is_some_and(|own| own.within())
             && !self.within()
@@ -85,7 +85,7 @@ impl Judged<'_> {
     /// over as many runs as the paper averaged; `None` if that number is unknown, or if the metric has no value in any
     /// run.
     pub fn quantile(&self) -> Option<f64> {
-        let published = self.figure.published;
+        let published = self.value.published;
         self.share_of_means(|mean| {
             // A mean equal to the published value counts half, so that ties do not move the quantile.
             f64::from(u8::from(mean < published)).midpoint(u8::from(mean <= published).into())
@@ -107,7 +107,7 @@ impl Judged<'_> {
     fn share_of_means(&self, counts: impl Fn(f64) -> f64) -> Option<f64> {
         let few = self.table.runs.filter(|runs| *runs > 0)?;
         let values: Vec<f64> =
-            self.result.runs.iter().filter_map(|run| self.figure.metric.of_run(run)).collect();
+            self.result.runs.iter().filter_map(|run| self.value.metric.of_run(run)).collect();
         if values.is_empty() {
             return None;
         }
@@ -130,7 +130,7 @@ impl Judged<'_> {
     /// Returns the factor between the published and the measured value, divided by the factor of the table; infinite if
     /// the value was not measured.
     fn badness(&self) -> f64 {
-        self.figure.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
+        self.value.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
     }
 }
 
@@ -138,13 +138,13 @@ impl Nearness<'_> {
     /// Returns a line: the number of values within the factor, the largest factor, and how the experiment differs from the
     /// paper.
     pub fn words(&self) -> String {
-        let Self { table, figures, within, largest } = self;
+        let Self { table, values, within, largest } = self;
         let largest = largest.map_or_else(
             || "not all measured".to_owned(),
             |largest| format!("largest {}", significant_or_dash(Some(largest), 3)),
         );
         let why = if table.why.is_empty() { String::new() } else { format!("; {}", table.why) };
-        format!("{}: {within} of {figures} within a factor of {}, {largest}{why}", table.title, table.factor)
+        format!("{}: {within} of {values} within a factor of {}, {largest}{why}", table.title, table.factor)
     }
 }
 
@@ -158,8 +158,8 @@ pub fn witnesses(judged: &[Judged]) -> Vec<String> {
         let against = own().filter(|one| one.is_against_paper()).count();
         let against = match against {
             0 => String::new(),
-            1 => " For one figure the witness agrees with us and not with the paper.".to_owned(),
-            count => format!(" For {count} figures the witness agrees with us and not with the paper."),
+            1 => " For one value the witness agrees with us and not with the paper.".to_owned(),
+            count => format!(" For {count} values the witness agrees with us and not with the paper."),
         };
         let (source, count) = (&table.witness, own().count());
         format!("Witness: {source}. {within} of its {count} values are within the factor of ours.{against}")
@@ -172,15 +172,15 @@ pub fn witnesses(judged: &[Judged]) -> Vec<String> {
 
 /// Returns every published value of a table among `results`, the worst first.
 pub fn judged<'a>(results: &'a [CellResult], references: &'a References) -> Vec<Judged<'a>> {
-    let figures = results
+    let values = results
         .iter()
-        .flat_map(|result| references.compared(result).into_iter().map(move |figure| (result, figure)));
-    let mut all: Vec<_> = figures
-        .filter_map(|(result, figure)| {
+        .flat_map(|result| references.compared(result).into_iter().map(move |value| (result, value)));
+    let mut all: Vec<_> = values
+        .filter_map(|(result, value)| {
             let published = references.published(&result.cell)?;
-            let table = published.tables.get(&figure.metric)?;
-            let witness = published.witnesses.get(&figure.metric).copied();
-            Some(Judged { table, result, figure, witness })
+            let table = published.tables.get(&value.metric)?;
+            let witness = published.witnesses.get(&value.metric).copied();
+            Some(Judged { table, result, value, witness })
         })
         .collect();
     all.sort_by(Judged::worst_first);
@@ -192,10 +192,10 @@ pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
     let larger = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b));
     let of = |own: Vec<&Judged<'a>>| Nearness {
         table: own[0].table,
-        figures: own.len(),
+        values: own.len(),
         within: own.iter().filter(|one| one.within()).count(),
         // One unmeasured value makes the largest unknown, because it may be the farthest.
-        largest: own.iter().map(|one| one.figure.factor()).reduce(larger).flatten(),
+        largest: own.iter().map(|one| one.value.factor()).reduce(larger).flatten(),
     };
     let groups = grouped(judged, |a, b| a.table.title == b.table.title);
     let mut tables: Vec<Nearness> = groups.into_iter().map(of).collect();
@@ -228,7 +228,7 @@ pub(crate) mod tests {
         };
         let published = Published {
             tables: [(Metric::Throughput, table)].into(),
-            ..Published::figure(Metric::Throughput, published, "p")
+            ..Published::value(Metric::Throughput, published, "p")
         };
         (result, Some(published))
     }
@@ -256,11 +256,11 @@ pub(crate) mod tests {
             printed("Table 2", 1.2, 10.0, &[5.0]),
         ]);
         let judged = judged(&results, &references);
-        let factors: Vec<_> = judged.iter().map(|one| one.figure.factor().unwrap()).collect();
+        let factors: Vec<_> = judged.iter().map(|one| one.value.factor().unwrap()).collect();
         assert!((factors[0] - 2.0).abs() < 1e-12 && (factors[1] - 1.1).abs() < 1e-12, "{factors:?}");
         let tables = nearness(&judged);
         let counts: Vec<_> =
-            tables.iter().map(|it| (it.table.title.as_str(), it.within, it.figures)).collect();
+            tables.iter().map(|it| (it.table.title.as_str(), it.within, it.values)).collect();
         assert_eq!(counts, [("Table 1", 1, 1), ("Table 2", 1, 2)]);
         assert_eq!(tables[1].largest, Some(2.0));
     }
@@ -270,8 +270,8 @@ pub(crate) mod tests {
         let (results, references) =
             parted([printed("Table 1", 2.0, 10.0, &[10.0]), printed("Table 1", 2.0, 10.0, &[])]);
         let judged = judged(&results, &references);
-        let Nearness { within, figures, largest, .. } = nearness(&judged)[0];
-        assert_eq!((within, figures, largest), (1, 2, None));
+        let Nearness { within, values, largest, .. } = nearness(&judged)[0];
+        assert_eq!((within, values, largest), (1, 2, None));
     }
 
     #[test]
@@ -295,7 +295,7 @@ pub(crate) mod tests {
         assert_eq!(
             witnesses(&judged(&results, &references)),
             [
-                "Witness: another simulator. 1 of its 2 values are within the factor of ours. For one figure the witness agrees with us \
+                "Witness: another simulator. 1 of its 2 values are within the factor of ours. For one value the witness agrees with us \
               and not with the paper."
             ]
         );
@@ -304,7 +304,7 @@ pub(crate) mod tests {
     #[test]
     fn published_values_outside_a_table_are_not_judged() {
         let (result, _) = printed("Table 1", 2.0, 10.0, &[10.0]);
-        let published = Published::figure(Metric::Throughput, 10.0, "p");
+        let published = Published::value(Metric::Throughput, 10.0, "p");
         let (results, references) = parted([(result, Some(published))]);
         assert!(judged(&results, &references).is_empty());
     }
@@ -350,7 +350,7 @@ pub(crate) mod tests {
         };
         unmeasured.1 = Some(Published {
             tables: [(Metric::SettlingTime, table)].into(),
-            ..Published::figure(Metric::SettlingTime, 1.0, "p")
+            ..Published::value(Metric::SettlingTime, 1.0, "p")
         });
         assert_eq!(of_only(unmeasured, |it| it.quantile()), None, "no run has the metric");
     }

@@ -1,7 +1,7 @@
 //! The outcome of a published ranking: whether the seeds confirm it, refute it, or neither.
 
 use super::{Order, Relation};
-use crate::results::FigureRatio;
+use crate::results::PairedRatio;
 
 /// The outcome of a published ranking. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ impl Order {
     /// With `>` and `≥`, a published factor replaces 1. If the values that the paper prints differ by less than the
     /// margin, the reverse is tested without a margin. If an interval confirms both the ranking and its reverse, the
     /// ranking holds.
-    pub(super) fn outcome(&self, ratio: Option<FigureRatio>, printed: Option<f64>) -> OrderOutcome {
+    pub(super) fn outcome(&self, ratio: Option<PairedRatio>, printed: Option<f64>) -> OrderOutcome {
         let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else {
             return OrderOutcome::Inconclusive;
         };
@@ -75,7 +75,7 @@ impl Order {
 
     /// Returns the published direction, `more` or `less`, if an interval that refutes the ranking still reaches to this
     /// side of 1, by at most the margin. Returns `None` if it does not, and always for `≥`.
-    pub(super) fn negligible(&self, ratio: FigureRatio) -> Option<&'static str> {
+    pub(super) fn negligible(&self, ratio: PairedRatio) -> Option<&'static str> {
         let (low, high) = ratio.interval?;
         match self.relation {
             Relation::Above => (high > self.bound()).then_some("more"),
@@ -89,7 +89,7 @@ impl Order {
     /// its interval shrinks with the square root of their number; `None` if unknown, or above ten thousand.
     pub(super) fn deciding_seeds(
         &self,
-        ratio: FigureRatio,
+        ratio: PairedRatio,
         printed: Option<f64>,
         seeds: usize,
     ) -> Option<u64> {
@@ -156,8 +156,8 @@ mod tests {
         Order { metric: Metric::Throughput, relation, times, than, why, allowance: ALLOWANCE }
     }
 
-    fn ratio(low: f64, high: f64) -> FigureRatio {
-        FigureRatio { mean: (low * high).sqrt(), interval: Some((low, high)) }
+    fn ratio(low: f64, high: f64) -> PairedRatio {
+        PairedRatio { mean: (low * high).sqrt(), interval: Some((low, high)) }
     }
 
     #[track_caller]
@@ -260,17 +260,17 @@ mod tests {
         for relation in [Relation::Above, Relation::NotBelow, Relation::Times] {
             let order = order(relation, Some(2.0));
             assert_eq!(order.outcome(None, None), Inconclusive);
-            assert_eq!(order.outcome(Some(FigureRatio { mean: 2.0, interval: None }), None), Inconclusive);
+            assert_eq!(order.outcome(Some(PairedRatio { mean: 2.0, interval: None }), None), Inconclusive);
         }
     }
 
     /// Makes a ratio from the logarithms of its mean and of the half-width of its interval.
-    fn around(mean: f64, half: f64) -> FigureRatio {
-        FigureRatio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
+    fn around(mean: f64, half: f64) -> PairedRatio {
+        PairedRatio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
     }
 
     #[track_caller]
-    fn check_seeds(order: &Order, ratio: FigureRatio, seeds: u64) {
+    fn check_seeds(order: &Order, ratio: PairedRatio, seeds: u64) {
         assert_eq!(order.outcome(Some(ratio), None), Inconclusive);
         let told = order.deciding_seeds(ratio, None, 10).unwrap();
         assert!((seeds..=seeds + 1).contains(&told), "{told}");
@@ -285,7 +285,7 @@ mod tests {
         let margin = -(0.95_f64.ln());
         check_seeds(&above, around(margin - 0.1, 0.2), 40);
         check_seeds(&order(Relation::NotBelow, None), around(0.1 - margin, 0.2), 40);
-        let endless = FigureRatio { mean: 2.0, interval: Some((0.5, f64::INFINITY)) };
+        let endless = PairedRatio { mean: 2.0, interval: Some((0.5, f64::INFINITY)) };
         assert_eq!(above.deciding_seeds(endless, None, 10), None);
         // A ratio within its tolerance must come off 1, and be narrow.
         check_seeds(&order(Relation::Times, Some(1.1)), around(0.1, 0.2), 40);

@@ -13,7 +13,7 @@ use crate::results::{CellSummary, Metric};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The published values, each in the unit of its metric.
-    pub figures: BTreeMap<Metric, f64>,
+    pub values: BTreeMap<Metric, f64>,
     /// The tables that print the values, for metrics whose value is judged by the factor of its table.
     pub tables: BTreeMap<Metric, PaperTable>,
     /// The values measured by independent witnesses for values of tables, each in the unit of its metric.
@@ -26,25 +26,25 @@ pub struct Published {
 
 impl Published {
     /// Makes published results with a single value.
-    pub fn figure(metric: Metric, value: f64, source: impl Into<String>) -> Self {
-        Self { figures: BTreeMap::from([(metric, value)]), source: source.into(), ..Self::default() }
+    pub fn value(metric: Metric, value: f64, source: impl Into<String>) -> Self {
+        Self { values: BTreeMap::from([(metric, value)]), source: source.into(), ..Self::default() }
     }
 
     /// Returns the published value of a metric, if there is one.
     pub fn get(&self, metric: Metric) -> Option<f64> {
-        self.figures.get(&metric).copied()
+        self.values.get(&metric).copied()
     }
 
     /// Returns the metrics whose values are not judged by the factor of a table. Such a value counts as confirmed
     /// within a fixed percentage, [`Compared::MET`].
     pub fn plain(&self) -> impl Iterator<Item = Metric> {
-        self.figures.keys().copied().filter(|metric| !self.tables.contains_key(metric))
+        self.values.keys().copied().filter(|metric| !self.tables.contains_key(metric))
     }
 
     /// Returns every published value beside the value of the pooled runs.
     pub(crate) fn compared(&self, summary: &CellSummary) -> impl Iterator<Item = Compared> {
         let beside = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
-        self.figures.iter().map(beside)
+        self.values.iter().map(beside)
     }
 
     /// Returns the relative error of the pooled runs that is farthest from 0; `None` if nothing was published, or if
@@ -53,12 +53,12 @@ impl Published {
         let worse =
             // `zip` makes the result unknown as soon as one value is.
             |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a });
-        self.compared(summary).map(|figure| figure.relative_error()).reduce(worse).flatten()
+        self.compared(summary).map(|value| value.relative_error()).reduce(worse).flatten()
     }
 
     /// Adds the results of `other` for the same cell. Equal results are kept once.
     pub fn extend(&mut self, other: Self) {
-        self.figures.extend(other.figures);
+        self.values.extend(other.values);
         self.tables.extend(other.tables);
         self.witnesses.extend(other.witnesses);
         for order in other.orders {
@@ -170,10 +170,10 @@ mod tests {
             why: "other radios".into(),
             witness: String::new(),
         };
-        let mut published = Published::figure(Metric::Throughput, 9.0, "p");
+        let mut published = Published::value(Metric::Throughput, 9.0, "p");
         published.extend(Published {
             tables: [(Metric::Jain, table)].into(),
-            ..Published::figure(Metric::Jain, 0.9, "p")
+            ..Published::value(Metric::Jain, 0.9, "p")
         });
         assert_eq!(published.plain().collect::<Vec<_>>(), [Metric::Throughput]);
     }

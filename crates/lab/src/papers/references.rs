@@ -73,7 +73,7 @@ impl References {
     }
 
     /// Returns the published value of a metric, if there is one.
-    pub fn figure(&self, cell: &Cell, metric: Metric) -> Option<f64> {
+    pub fn value(&self, cell: &Cell, metric: Metric) -> Option<f64> {
         self.published(cell)?.get(metric)
     }
 
@@ -86,7 +86,7 @@ impl References {
     /// Returns the published values that are not judged by the factor of a table, each beside the measured one.
     pub fn plain(&self, result: &CellResult) -> Vec<Compared> {
         let Some(published) = self.published(&result.cell) else { return Vec::new() };
-        let is_plain = |figure: &Compared| !published.tables.contains_key(&figure.metric);
+        let is_plain = |value: &Compared| !published.tables.contains_key(&value.metric);
         published.compared(&result.summary()).filter(is_plain).collect()
     }
 
@@ -138,7 +138,7 @@ pub(crate) mod tests {
     /// Makes a published median for [`sample`].
     pub(crate) fn sample_references() -> References {
         let mut references = References::default();
-        references.publish(&sample().cell, Published::figure(Metric::MedianFct, 40.0, "Table 1"));
+        references.publish(&sample().cell, Published::value(Metric::MedianFct, 40.0, "Table 1"));
         references
     }
 
@@ -182,16 +182,16 @@ pub(crate) mod tests {
                 .collect();
             Scenario::load("nb-iot", &settings).unwrap()
         };
-        let figure = |scenario: &Scenario, mechanism| {
+        let value = |scenario: &Scenario, mechanism| {
             let scenario = Arc::new(scenario.clone());
             let trial = Trial::new(&scenario, Contender::parse(mechanism).unwrap(), 1);
-            References::of(std::slice::from_ref(&trial)).figure(&trial.cell(), Metric::MedianFct)
+            References::of(std::slice::from_ref(&trial)).value(&trial.cell(), Metric::MedianFct)
         };
-        assert_eq!(figure(&load(&[]), "default"), Some(101.6));
-        assert_eq!(figure(&load(&[("workload", "random")]), "tcp"), Some(145.32));
-        assert_eq!(figure(&load(&[]), "linux-rto"), None);
-        assert_eq!(figure(&load(&[("network.up.radio.delay", "201 ms")]), "default"), None);
-        assert_eq!(figure(&load(&[("clients", "101")]), "default"), None);
+        assert_eq!(value(&load(&[]), "default"), Some(101.6));
+        assert_eq!(value(&load(&[("workload", "random")]), "tcp"), Some(145.32));
+        assert_eq!(value(&load(&[]), "linux-rto"), None);
+        assert_eq!(value(&load(&[("network.up.radio.delay", "201 ms")]), "default"), None);
+        assert_eq!(value(&load(&[("clients", "101")]), "default"), None);
     }
 
     #[test]
@@ -205,7 +205,7 @@ pub(crate) mod tests {
         let (result, mut references) = (sample(), sample_references());
         let mut publish = |metric, value| {
             let mut published = references.published(&result.cell).cloned().unwrap_or_default();
-            published.extend(Published::figure(metric, value, ""));
+            published.extend(Published::value(metric, value, ""));
             references.publish(&result.cell, published);
             references.clone()
         };
@@ -213,6 +213,6 @@ pub(crate) mod tests {
         assert_eq!(two.relative_error(&result), Some(-0.5), "2 exchanges a second were measured");
         assert_eq!(two.compared(&result).len(), 2);
         let three = publish(Metric::ExchangeTime, 1.0);
-        assert_eq!(three.relative_error(&result), None, "an unknown figure is the worst");
+        assert_eq!(three.relative_error(&result), None, "an unknown value is the worst");
     }
 }

@@ -73,7 +73,7 @@ pub struct VariedValue {
 pub struct SensitivityScore {
     /// The number of confirmed values, and of all published values. A value is confirmed within the factor of its table, or
     /// without a table within 5 %.
-    pub figures: (usize, usize),
+    pub values: (usize, usize),
     /// The number of rankings and ratios that hold, and of all of them.
     pub orders: (usize, usize),
     /// The number of rankings and ratios that are inconclusive.
@@ -217,16 +217,16 @@ pub type Count = (&'static str, fn(&SensitivityScore) -> (usize, usize));
 impl SensitivityScore {
     /// The counts of a score, values first.
     pub const COUNTS: [Count; 2] =
-        [("figures met", |score| score.figures), ("orders that hold", |score| score.orders)];
+        [("values met", |score| score.values), ("orders that hold", |score| score.orders)];
 
     fn of(results: &[CellResult], references: &References) -> Self {
         let judged = judged(results, references);
         let within = judged.iter().filter(|one| one.within()).count();
         let plain: Vec<Compared> = results.iter().flat_map(|result| references.plain(result)).collect();
-        let met = plain.iter().filter(|figure| figure.is_met()).count();
+        let met = plain.iter().filter(|value| value.is_met()).count();
         let verdicts = verdicts(results, references);
         Self {
-            figures: (within + met, judged.len() + plain.len()),
+            values: (within + met, judged.len() + plain.len()),
             orders: (count(&verdicts, OrderOutcome::Held), verdicts.len()),
             inconclusive: count(&verdicts, OrderOutcome::Inconclusive),
         }

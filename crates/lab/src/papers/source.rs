@@ -22,7 +22,7 @@ pub struct PaperSource {
     /// The author, title, venue and year of the publication.
     pub source: String,
     /// The published results that are reproduced, in words: tables, figures, or the quantities in them.
-    pub figure: String,
+    pub results: String,
     /// The scenario of all cells that do not specify another one.
     pub scenario: String,
     /// The number of seeds of quick runs.
@@ -109,7 +109,7 @@ impl PaperSource {
 
     /// Returns the key of the paper and the reproduced results as text, which say where a value is printed.
     pub(super) fn place(&self) -> String {
-        format!("{}, {}", self.key, self.figure)
+        format!("{}, {}", self.key, self.results)
     }
 
     /// Returns the claims for quick runs: with shortened scenarios and the wider factors of tables.
@@ -120,7 +120,7 @@ impl PaperSource {
         // A mistyped name would shorten nothing, and quick runs would take as long as full ones.
         if let Some(name) = self.quick.keys().find(|name| claims.iter().all(|claim| claim.scenario != **name))
         {
-            return Err(format!("source.toml shortens `{name}`, a scenario without published figures"));
+            return Err(format!("source.toml shortens `{name}`, a scenario without published values"));
         }
         for claim in &mut claims {
             let settings = self.quick.get(&claim.scenario).into_iter().flatten();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::swept;
-use super::figures;
+use super::values;
 use super::{Paper, PaperSource, Published, References};
 use crate::experiment::Trial;
 use crate::lists::distinct;
@@ -123,7 +123,7 @@ impl Paper {
 
     /// Returns all claims: values in the sequence of their file, then rankings.
     pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
-        let mut claims = figures::read(self.published, source)
+        let mut claims = values::read(self.published, source)
             .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
         for experiment in &source.experiments {
             let own = experiment.claims(source);
@@ -166,17 +166,17 @@ impl Paper {
                 let seeds = if quick { source.quick_seeds } else { seeds.unwrap_or(usual) };
                 let contender = Contender::parse(&mechanism).map_err(wrong)?;
                 // Papers that publish orders have too many conditions for anybody to look at the series of each.
-                let observe = if published.figures.is_empty() { Observe::Totals } else { Observe::Series };
+                let observe = if published.values.is_empty() { Observe::Totals } else { Observe::Series };
                 let trial = Trial { observe, ..Trial::of_totals(&scenario, contender, seeds) };
                 trials.push(ClaimedTrial { hash, trial, published });
                 continue;
             };
             // Claims about one cell share its runs, so the largest number of seeds counts.
             trial.seeds = seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
-            // Two rows with one figure are a mistake in the file, and neither could be preferred.
-            if let Some(metric) = published.figures.keys().find(|metric| known.get(**metric).is_some()) {
+            // Two rows with one value are a mistake in the file, and neither could be preferred.
+            if let Some(metric) = published.values.keys().find(|metric| known.get(**metric).is_some()) {
                 let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
-                return Err(wrong(format!("published.csv has two figures for the {metric} of {place}")));
+                return Err(wrong(format!("published.csv has two values for the {metric} of {place}")));
             }
             known.extend(published);
         }
@@ -199,11 +199,11 @@ mod tests {
         let paper = Paper::find("raitahila2019").unwrap();
         let (trials, references) = paper.trials(false, &[]).unwrap();
         let published = |trial: &Trial| references.published(&trial.cell()).cloned();
-        let figures = |trial: &Trial| published(trial).map_or(0, |published| published.figures.len());
-        assert_eq!(trials.iter().map(figures).sum::<usize>(), paper.published.lines().count() - 1);
-        assert!(trials.iter().all(|trial| figures(trial) <= 1));
+        let values = |trial: &Trial| published(trial).map_or(0, |published| published.values.len());
+        assert_eq!(trials.iter().map(values).sum::<usize>(), paper.published.lines().count() - 1);
+        assert!(trials.iter().all(|trial| values(trial) <= 1));
         // The other trials are variants of FASOR. The paper has orders and ratios of them.
-        let mut others = trials.iter().filter(|trial| figures(trial) == 0);
+        let mut others = trials.iter().filter(|trial| values(trial) == 0);
         assert!(others.all(|trial| trial.contender.label.starts_with("fasor:preset=")));
     }
 
@@ -254,7 +254,7 @@ mod tests {
             paper(experiment, "loss,mechanism,throughput\n4 %,ours,650\n").trials(true, &[]).unwrap();
         assert_eq!(trials.len(), 8);
         let published = references.published(&trials[0].cell()).unwrap();
-        assert_eq!((published.figures.len(), published.orders.len()), (1, 1));
+        assert_eq!((published.values.len(), published.orders.len()), (1, 1));
     }
 
     #[test]
@@ -281,10 +281,10 @@ mod tests {
     fn the_thesis_has_twelve_live_cells_with_published_values_for_its_own_mechanisms() {
         let paper = Paper::find("raitahila2019").unwrap();
         let (trials, references) = paper.live_trials(false, &[]).unwrap();
-        let published = |trial: &Trial| references.figure(&trial.cell(), Metric::MedianFct);
-        let figures: Vec<Option<f64>> = trials.iter().map(published).collect();
-        assert_eq!((trials.len(), figures.iter().flatten().count()), (12, 10), "{figures:?}");
-        assert_eq!(figures[0], Some(101.6));
+        let published = |trial: &Trial| references.value(&trial.cell(), Metric::MedianFct);
+        let values: Vec<Option<f64>> = trials.iter().map(published).collect();
+        assert_eq!((trials.len(), values.iter().flatten().count()), (12, 10), "{values:?}");
+        assert_eq!(values[0], Some(101.6));
         let (quick, _) = paper.live_trials(true, &[Contender::parse("ebb").unwrap()]).unwrap();
         assert!(quick.len() == 12 && quick.iter().all(|trial| trial.scenario.clients.count == 10));
         let other = Paper::find("meng2017").unwrap().live_trials(false, &[]).unwrap_err();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::{Order, OrderOutcome, Published, References, Relation};
 use crate::lists::distinct;
 use crate::number::significant;
-use crate::results::{CellResult, FigureRatio, Metric, compared_figure};
+use crate::results::{CellResult, Metric, PairedRatio, compared_value};
 
 /// A published ranking beside the measured values.
 #[derive(Clone, Debug)]
@@ -17,9 +17,9 @@ pub struct OrderVerdict<'a> {
     /// The published ranking.
     pub order: &'a Order,
     /// The pooled values of the first and the second mechanism; `None` if a value is unknown.
-    pub figures: [Option<f64>; 2],
+    pub values: [Option<f64>; 2],
     /// The ratio of the first value to the second.
-    pub ratio: Option<FigureRatio>,
+    pub ratio: Option<PairedRatio>,
     /// Where the ranking is printed.
     pub source: &'a str,
     /// The ratio of the values that the paper prints for both mechanisms, if it does.
@@ -43,7 +43,7 @@ impl OrderVerdict<'_> {
     /// the worse. A ratio with `=` is below 0 by its distance in either direction. Without a measured ratio, returns
     /// negative infinity.
     fn margin(&self) -> f64 {
-        let Some(FigureRatio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
+        let Some(PairedRatio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
         let distance = (mean / self.order.bound()).ln();
         // A ratio can be missed in both directions.
         if self.order.relation == Relation::Times { -distance.abs() } else { distance }
@@ -83,7 +83,7 @@ impl OrderVerdict<'_> {
 
     /// Returns the ratio and its interval as texts; dashes if it was not measured.
     pub fn ratio_words(&self) -> (String, String) {
-        self.ratio.map_or_else(|| ("–".into(), "–".into()), FigureRatio::words)
+        self.ratio.map_or_else(|| ("–".into(), "–".into()), PairedRatio::words)
     }
 
     /// Returns the likely reason for a ranking that did not hold or is inconclusive; empty if it held, or if none is known.
@@ -207,11 +207,11 @@ impl<'a> OrderVerdict<'a> {
         let below = results
             .iter()
             .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
-        let figures = [above, below].map(|result| compared_figure(order.metric, &result.runs));
-        let ratio = FigureRatio::by_seed(order.metric, above, below);
-        let printed = [above, below].map(|result| references.figure(&result.cell, order.metric));
+        let values = [above, below].map(|result| compared_value(order.metric, &result.runs));
+        let ratio = PairedRatio::by_seed(order.metric, above, below);
+        let printed = [above, below].map(|result| references.value(&result.cell, order.metric));
         let printed = printed[0].zip(printed[1]).map(|(first, second)| first / second);
-        Some(Self { above, order, figures, ratio, source, printed })
+        Some(Self { above, order, values, ratio, source, printed })
     }
 }
 
@@ -328,7 +328,7 @@ pub(crate) mod tests {
         assert!((ratio.mean - 3.0).abs() < 1e-12, "{ratio:?}");
         let (low, high) = ratio.interval.unwrap();
         assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "the ratio is 3 with each seed");
-        assert_eq!(verdicts[0].figures, [Some(33.0), Some(11.0)]);
+        assert_eq!(verdicts[0].values, [Some(33.0), Some(11.0)]);
         assert_eq!(verdicts[0].claim(), "a > b");
     }
 
@@ -337,7 +337,7 @@ pub(crate) mod tests {
         let one = claimed(&[2.0], Relation::Above, &[1.0]);
         let (results, references) = parted(one.clone());
         let verdict = &verdicts(&results, &references)[0];
-        assert_eq!(verdict.ratio, Some(FigureRatio { mean: 2.0, interval: None }));
+        assert_eq!(verdict.ratio, Some(PairedRatio { mean: 2.0, interval: None }));
         assert_eq!(outcome(one), OrderOutcome::Inconclusive);
         assert_eq!(verdict.words(), "inconclusive");
     }

@@ -5,7 +5,7 @@ use coapace_scenario::naming::{TCP, parse_any};
 
 use super::ranking::NEAR;
 use super::table::times;
-use super::{RankedCell, RankedFigure, Ranking, Section, Standing};
+use super::{RankedCell, RankedMetric, Ranking, Section, Standing};
 use crate::lists::tied;
 use crate::number::significant;
 use crate::results::{Better, Contest, Metric, Placing};
@@ -39,9 +39,9 @@ impl Ranking {
     /// Returns sentences for a single cell in which most mechanisms are about equal in the main metric, and the index
     /// of the simplest of these mechanisms; `None` if they are not about equal.
     fn alike_in_one(&self, cell: &RankedCell, usable: &[&Standing]) -> Option<(String, usize)> {
-        let first = cell.figures.first()?;
-        let is_near = |figure: &RankedFigure, mechanism: usize| {
-            figure.values[mechanism].is_some() && figure.ratios[mechanism].mean <= NEAR
+        let first = cell.metrics.first()?;
+        let is_near = |ranked: &RankedMetric, mechanism: usize| {
+            ranked.values[mechanism].is_some() && ranked.ratios[mechanism].mean <= NEAR
         };
         // Only usable mechanisms count: a good one without dither is not an alternative.
         let alike: Vec<usize> =
@@ -50,8 +50,8 @@ impl Ranking {
             return None;
         }
         // A mechanism that is near in everything is advised, if there is one.
-        // Alike in the headline figure may still differ in others, such as transmissions.
-        let near_in_all = |own: &usize| cell.figures.iter().all(|figure| is_near(figure, *own));
+        // Alike in the headline metric may still differ in others, such as transmissions.
+        let near_in_all = |own: &usize| cell.metrics.iter().all(|ranked| is_near(ranked, *own));
         let mut best: Vec<usize> = alike.iter().copied().filter(near_in_all).collect();
         if best.is_empty() {
             best.push(usable.first()?.mechanism);
@@ -65,7 +65,7 @@ impl Ranking {
             usable.len(),
             (NEAR - 1.0) * 100.0,
             self.mechanisms[first.best],
-            figure(first, first.best).unwrap_or_default()
+            value_of(first, first.best).unwrap_or_default()
         );
         Some((
             format!(
@@ -73,7 +73,7 @@ impl Ranking {
                 self.difference(cell, &alike),
                 limit(first),
                 self.mechanisms[simplest],
-                if near_in_all(&simplest) { "every figure" } else { "most figures" }
+                if near_in_all(&simplest) { "every metric" } else { "most metrics" }
             ),
             simplest,
         ))
@@ -82,25 +82,25 @@ impl Ranking {
     /// Returns a sentence on the metric in which the mechanisms `alike`, which are about equal in the main metric,
     /// differ most.
     fn difference(&self, cell: &RankedCell, alike: &[usize]) -> String {
-        let widest = |figure: &RankedFigure| {
-            let ratio = |own: &usize| figure.ratios[*own].mean;
+        let widest = |ranked: &RankedMetric| {
+            let ratio = |own: &usize| ranked.ratios[*own].mean;
             // A ratio counts only if every seed has a value. Otherwise it is infinite.
-            let known = || alike.iter().copied().filter(|own| figure.values[*own].is_some());
+            let known = || alike.iter().copied().filter(|own| ranked.values[*own].is_some());
             let least = known().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
             let most = known().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
             Some((ratio(&most) / ratio(&least), least, most))
         };
-        let all = cell.figures.iter().filter_map(|figure| Some((figure, widest(figure)?)));
+        let all = cell.metrics.iter().filter_map(|ranked| Some((ranked, widest(ranked)?)));
         match all.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
             Some((own, (spread, least, most))) if spread > NEAR => format!(
                 " They differ most in {}: {} with {}, {} with {}.",
                 own.metric.title(),
-                figure(own, least).unwrap_or_default(),
+                value_of(own, least).unwrap_or_default(),
                 self.mechanisms[least],
-                figure(own, most).unwrap_or_default(),
+                value_of(own, most).unwrap_or_default(),
                 self.mechanisms[most]
             ),
-            _ => " Their other figures are as near.".to_owned(),
+            _ => " Their other metrics are as near.".to_owned(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Ranking {
         let alike: Vec<usize> = near.map(|standing| standing.mechanism).collect();
         let simplest = self.simplest(&alike).filter(|_| are_most(alike.len(), usable.len()))?;
         let said = format!(
-            "Use any of {} mechanisms (of {}): every figure of theirs is within {:.0} % of the best published in every one of {} cells, so the choice \
+            "Use any of {} mechanisms (of {}): every value of theirs is within {:.0} % of the best published in every one of {} cells, so the choice \
              hardly matters. More clients, smaller buffers or more losses would show a difference. {} is the simplest of them.",
             alike.len(),
             usable.len(),
@@ -138,10 +138,10 @@ impl Ranking {
     fn in_one(&self, cell: &RankedCell, pick: &Standing, usable: &[&Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let own = pick.mechanism;
-        let Some(first) = cell.figures.first() else { return String::new() };
+        let Some(first) = cell.metrics.first() else { return String::new() };
         let metric = first.metric;
         let title = metric.title();
-        // The sentence is about the first figure, the headline of the cell. Others follow only if they are worse.
+        // The sentence is about the first metric, the headline of the cell. Others follow only if they are worse.
         let unknown = format!("which has no {title} in some runs");
         // If it is the best itself, its transmissions are compared with the second best baseline.
         let rivals = self.standings.iter().filter(|it| it.section.is_yardstick() && it.mechanism != own);
@@ -150,15 +150,15 @@ impl Ranking {
         let rival = if first.best == own { second } else { Some(first.best) };
         let sent = rival.and_then(|rival| sent(cell, own, rival));
         let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
-        let place = if figure(first, own).is_none() {
+        let place = if value_of(first, own).is_none() {
             format!("it does best here, but has no {title} in some runs")
         } else if first.best == own {
-            let value = figure(first, own).unwrap_or_default();
+            let value = value_of(first, own).unwrap_or_default();
             let ties = ties(cell, first, own, usable);
             if ties.is_empty() {
-                let before = second.map_or_else(String::new, |second| match figure(first, second) {
-                    Some(figure) if figure == value => format!(", just before {}", name(second)),
-                    Some(figure) => format!(", before {} with {figure}", name(second)),
+                let before = second.map_or_else(String::new, |second| match value_of(first, second) {
+                    Some(own) if own == value => format!(", just before {}", name(second)),
+                    Some(own) => format!(", before {} with {own}", name(second)),
                     None => format!(", before {}, {unknown}", name(second)),
                 });
                 format!("it has the {extreme} {title} here ({value}{before})")
@@ -176,7 +176,7 @@ impl Ranking {
             format!(
                 "its {title} is {how} the best published here ({}, {})",
                 name(first.best),
-                figure(first, first.best).unwrap_or(unknown)
+                value_of(first, first.best).unwrap_or(unknown)
             )
         };
         let sent = match (sent, rival) {
@@ -184,13 +184,13 @@ impl Ranking {
             (Some(sent), _) => format!(", with {sent}"),
             _ => String::new(),
         };
-        let others = pick.worst.filter(|worst| worst.figure > 0 && worst.ratio.mean > NEAR).map(|worst| {
-            let figure = &cell.figures[worst.figure];
+        let others = pick.worst.filter(|worst| worst.metric > 0 && worst.ratio.mean > NEAR).map(|worst| {
+            let ranked = &cell.metrics[worst.metric];
             let ratio = times(worst.ratio.mean);
             format!(
                 " Its {} is {ratio} times worse than the best ({}).",
-                figure.metric.title(),
-                name(figure.best)
+                ranked.metric.title(),
+                name(ranked.best)
             )
         });
         format!("Use {}: {place}{sent}.{}", name(own), others.unwrap_or_default())
@@ -201,7 +201,7 @@ impl Ranking {
         let name = |standing: &Standing| self.mechanisms[standing.mechanism].as_str();
         let Some(worst) = pick.worst else { return String::new() };
         let cell = &self.cells[worst.cell];
-        let at = format!("{}, {}", cell.figures[worst.figure].metric.title(), cell.name);
+        let at = format!("{}, {}", cell.metrics[worst.metric].metric.title(), cell.name);
         let next = next.and_then(|next| {
             let both = |it: &Standing| Some((times(it.worst?.ratio.mean), times(it.geometric_mean)));
             let (worst, mean) = both(next)?;
@@ -212,7 +212,7 @@ impl Ranking {
             Some(format!(" Next is {}, with {worst} and {mean}.", name(next)))
         });
         format!(
-            "Use {}: over {} cells its figures are at worst {} times the best published ({at}), and {} times on average; in {} cells \
+            "Use {}: over {} cells its values are at worst {} times the best published ({at}), and {} times on average; in {} cells \
              all are within {:.0} %.{}",
             name(pick),
             self.cells.len(),
@@ -231,13 +231,13 @@ fn are_most(some: usize, all: usize) -> bool {
 }
 
 /// Returns the value of a mechanism with its unit; `None` if some seed has no value.
-fn figure(of: &RankedFigure, mechanism: usize) -> Option<String> {
+fn value_of(of: &RankedMetric, mechanism: usize) -> Option<String> {
     let value = significant(of.values[mechanism]?, of.metric.digits());
     Some(format!("{value} {}", of.metric.unit()).trim_end().to_owned())
 }
 
 /// Returns the names of the mechanisms that tie with `own`, if `own` is among the best; otherwise none.
-fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Standing]) -> Vec<&'a str> {
+fn ties<'a>(cell: &'a RankedCell, by: &RankedMetric, own: usize, usable: &[&Standing]) -> Vec<&'a str> {
     let known = usable.iter().map(|standing| standing.mechanism).filter(|it| by.values[*it].is_some());
     let Some(contest) = Contest::of(by.metric, known.map(|it| &cell.results[it])) else { return Vec::new() };
     let leaders: Vec<&'a str> = contest.leaders().map(Placing::name).collect();
@@ -251,18 +251,18 @@ fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Stan
 
 /// Returns a sentence on the change that would make a difference: a better network if the best value is near its bound;
 /// in any case more clients, smaller buffers or more losses.
-fn limit(figure: &RankedFigure) -> String {
+fn limit(ranked: &RankedMetric) -> String {
     const HARDER: &str = "more clients, smaller buffers or more losses would show a difference";
-    let best = figure.values[figure.best].filter(|best| *best > 0.0);
-    let near = figure
+    let best = ranked.values[ranked.best].filter(|best| *best > 0.0);
+    let near = ranked
         .bound
         .zip(best)
         // A bound may be a lower or an upper one, so the larger quotient counts.
         .filter(|(bound, best)| bound.value > 0.0 && (bound.value / best).max(best / bound.value) <= NEAR);
     match near {
         Some((bound, _)) => {
-            let value = significant(bound.value, figure.metric.digits());
-            let bound = format!("{value} {}", figure.metric.unit());
+            let value = significant(bound.value, ranked.metric.digits());
+            let bound = format!("{value} {}", ranked.metric.unit());
             format!(
                 " The network itself allows no better than {}: a better network would change more than a mechanism, and {HARDER}.",
                 bound.trim_end()
@@ -276,8 +276,8 @@ fn limit(figure: &RankedFigure) -> String {
 /// Returns as text by how many per cent the transmissions for an exchange of mechanism `own` are fewer or more than
 /// with `other`. Returns `None` if transmissions are not among the metrics, or hardly differ.
 fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
-    let figure = cell.figures.iter().find(|it| it.metric == Metric::TransmissionsPerExchange)?;
-    let share = figure.values[own]? / figure.values[other]? - 1.0;
+    let ranked = cell.metrics.iter().find(|it| it.metric == Metric::TransmissionsPerExchange)?;
+    let share = ranked.values[own]? / ranked.values[other]? - 1.0;
     let percent = (share.abs() * 100.0).round();
     let word = if share < 0.0 { "fewer" } else { "more" };
     (percent >= 1.0).then(|| format!("{percent:.0} % {word} transmissions"))
@@ -314,12 +314,12 @@ mod tests {
         ranking.cells.truncate(1);
         let [pick, other] = [0, 1].map(|place| ranking.standings[place].mechanism);
         let cell = &mut ranking.cells[0];
-        let first = &mut cell.figures[0];
+        let first = &mut cell.metrics[0];
         (first.best, first.values[pick], first.values[other]) = (other, Some(10.4), Some(10.0));
         first.ratios[pick].mean = 1.04;
-        let sent = cell.figures.iter_mut().find(|it| it.metric == Metric::TransmissionsPerExchange).unwrap();
+        let sent = cell.metrics.iter_mut().find(|it| it.metric == Metric::TransmissionsPerExchange).unwrap();
         (sent.values[pick], sent.values[other]) = (Some(1.1), Some(1.25));
-        ranking.standings[0].worst.as_mut().unwrap().figure = 0;
+        ranking.standings[0].worst.as_mut().unwrap().metric = 0;
         let name = |place: usize| ranking.mechanisms[place].clone();
         let text = ranking.advice().unwrap();
         let start = format!(
@@ -336,13 +336,13 @@ mod tests {
         let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
         ranking.cells.truncate(1);
         let pick = ranking.standings[0].mechanism;
-        let first = &mut ranking.cells[0].figures[0];
+        let first = &mut ranking.cells[0].metrics[0];
         (first.best, first.values) = (pick, vec![None; 3]);
         first.values[pick] = Some(10.0);
         let text = ranking.advice().unwrap();
         assert!(text.contains("lowest median FCT here (10.00 s, before "), "{text}");
         assert!(text.contains(", which has no median FCT in some runs)") && !text.contains('–'), "{text}");
-        ranking.cells[0].figures[0].values[pick] = None;
+        ranking.cells[0].metrics[0].values[pick] = None;
         let text = ranking.advice().unwrap();
         assert!(text.contains(": it does best here, but has no median FCT in some runs"), "{text}");
     }
@@ -353,7 +353,7 @@ mod tests {
         let text = ranking.advice().unwrap();
         let pick = &ranking.standings[0];
         let name = &ranking.mechanisms[pick.mechanism];
-        assert!(text.starts_with(&format!("Use {name}: over 2 cells its figures are at worst ")), "{text}");
+        assert!(text.starts_with(&format!("Use {name}: over 2 cells its values are at worst ")), "{text}");
         assert!(text.contains(" Next is ") && !text.contains("linux-rto"), "{text}");
         assert_eq!(Ranking::default().advice(), None);
     }
@@ -362,12 +362,12 @@ mod tests {
     fn advice_names_the_simplest_mechanism_if_most_are_equally_good() {
         let mut ranking = ranking(&["fasor", "default", "cocoa", "ebb", "linux-rto"], 2);
         ranking.cells.truncate(1);
-        for figure in &mut ranking.cells[0].figures {
-            (figure.best, figure.values) = (0, vec![Some(33.18); 5]);
-            figure.bound = None;
-            figure.ratios.iter_mut().for_each(|ratio| ratio.mean = 1.0);
+        for ranked in &mut ranking.cells[0].metrics {
+            (ranked.best, ranked.values) = (0, vec![Some(33.18); 5]);
+            ranked.bound = None;
+            ranked.ratios.iter_mut().for_each(|ratio| ratio.mean = 1.0);
         }
-        let last = ranking.cells[0].figures.last_mut().unwrap();
+        let last = ranking.cells[0].metrics.last_mut().unwrap();
         (last.values[2], last.ratios[2].mean) = (Some(40.0), 1.2);
         let text = ranking.advice().unwrap();
         assert!(
@@ -380,11 +380,11 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains(" default is the simplest of those that are near the best in every figure."),
+            text.contains(" default is the simplest of those that are near the best in every metric."),
             "{text}"
         );
         assert!(text.contains("takes 0 bytes"), "{text}");
-        let first = &mut ranking.cells[0].figures[0];
+        let first = &mut ranking.cells[0].metrics[0];
         first.bound = Some(crate::results::Bound { metric: first.metric, value: 33.0 });
         let text = ranking.advice().unwrap();
         assert!(
@@ -401,7 +401,7 @@ mod tests {
         ranking.cells.truncate(1);
         let pick = ranking.standings[0].mechanism;
         let cell = &mut ranking.cells[0];
-        (cell.figures[0].best, cell.figures[0].values) = (pick, vec![Some(33.18); 3]);
+        (cell.metrics[0].best, cell.metrics[0].values) = (pick, vec![Some(33.18); 3]);
         let same = cell.results[pick].runs.clone();
         cell.results.iter_mut().for_each(|result| result.runs.clone_from(&same));
         let text = ranking.advice().unwrap();

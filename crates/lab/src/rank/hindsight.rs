@@ -103,18 +103,18 @@ impl Hindsight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rank::RankedFigure;
-    use crate::results::{FigureRatio, Metric};
+    use crate::rank::RankedMetric;
+    use crate::results::{Metric, PairedRatio};
 
     /// Makes a cell with a row of ratios for each metric, and a column for each mechanism. All ratios are significant except
     /// those at `untold`.
     fn cell(ratios: &[[f64; 3]], untold: &[(usize, usize)]) -> RankedCell {
-        let figure = |(number, row): (usize, &[f64; 3])| {
+        let ranked = |(number, row): (usize, &[f64; 3])| {
             let ratio = |(mechanism, &mean): (usize, &f64)| {
                 let low = if untold.contains(&(number, mechanism)) { 0.1 } else { mean * 0.999 };
-                FigureRatio { mean, interval: Some((low, mean * 9.0)) }
+                PairedRatio { mean, interval: Some((low, mean * 9.0)) }
             };
-            RankedFigure {
+            RankedMetric {
                 metric: Metric::MeanFct,
                 best: 0,
                 values: vec![None; 3],
@@ -122,8 +122,8 @@ mod tests {
                 ratios: row.iter().enumerate().map(ratio).collect(),
             }
         };
-        let figures = ratios.iter().enumerate().map(figure).collect();
-        RankedCell { name: String::new(), results: Vec::new(), figures }
+        let metrics = ratios.iter().enumerate().map(ranked).collect();
+        RankedCell { name: String::new(), results: Vec::new(), metrics }
     }
 
     #[test]
@@ -136,12 +136,12 @@ mod tests {
             it.choices.iter().map(|it| (it.mechanism, it.worst.ratio.mean)).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&hindsight), [(2, 1.3), (0, 1.04)]);
-        assert_eq!((hindsight.worst.ratio.mean, hindsight.worst.cell, hindsight.worst.figure), (1.3, 0, 0));
+        assert_eq!((hindsight.worst.ratio.mean, hindsight.worst.cell, hindsight.worst.metric), (1.3, 0, 0));
         assert_eq!(hindsight.cells_near, 1);
         let mean = ((1.3_f64 * 1.2).sqrt() * 1.04_f64.sqrt()).sqrt();
         assert!((hindsight.geometric_mean - mean).abs() < 1e-12);
         let without = Hindsight::of(&cells, &[0, 1], false).unwrap();
-        assert_eq!((chosen(&without), without.worst.figure), (vec![(0, 2.0), (0, 1.04)], 1));
+        assert_eq!((chosen(&without), without.worst.metric), (vec![(0, 2.0), (0, 1.04)], 1));
         assert_eq!(Hindsight::of(&cells, &[], false), None);
     }
 

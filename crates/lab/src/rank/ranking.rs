@@ -7,7 +7,7 @@ use super::{Section, Suite, SuiteCell, Yardstick};
 use crate::lists::{joined, repeated};
 pub(super) use crate::results::NEAR;
 use crate::results::conditions::Conditions;
-use crate::results::{Bound, Cell, CellResult, FigureRatio, Metric, bound_of, bounds};
+use crate::results::{Bound, Cell, CellResult, Metric, PairedRatio, bound_of, bounds};
 use coapace_run::contender::Contender;
 
 /// The largest ratio that counts in means. Otherwise one cell without progress would dominate the mean.
@@ -38,12 +38,12 @@ pub struct RankedCell {
     /// The runs of each mechanism.
     pub results: Vec<CellResult>,
     /// The metrics that count, in the sequence of the suite.
-    pub figures: Vec<RankedFigure>,
+    pub metrics: Vec<RankedMetric>,
 }
 
 /// The results of one metric in one cell.
 #[derive(Clone, Debug)]
-pub struct RankedFigure {
+pub struct RankedMetric {
     /// The metric.
     pub metric: Metric,
     /// The number of the mechanism that is the baseline.
@@ -53,7 +53,7 @@ pub struct RankedFigure {
     /// The bound that follows from the scenario, if one is known.
     pub bound: Option<Bound>,
     /// How many times worse each mechanism is than the baseline; infinite if some seed has no value.
-    pub ratios: Vec<FigureRatio>,
+    pub ratios: Vec<PairedRatio>,
 }
 
 /// The ratios of one mechanism over all cells.
@@ -74,20 +74,20 @@ pub struct Standing {
     /// The number of all cells.
     pub cells: usize,
     /// The number of metrics, over all cells, in which the mechanism is at most 5 % worse than the best.
-    pub figures_near: usize,
+    pub metrics_near: usize,
     /// The number of all metrics, over all cells.
-    pub figures: usize,
+    pub metrics: usize,
 }
 
 /// The worst ratio of a mechanism, and where it occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
     /// The ratio.
-    pub ratio: FigureRatio,
+    pub ratio: PairedRatio,
     /// The number of the cell.
     pub cell: usize,
     /// The number of the metric in that cell.
-    pub figure: usize,
+    pub metric: usize,
 }
 
 impl Worst {
@@ -138,12 +138,12 @@ impl Ranking {
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
         for ((results, cell), name) in groups.into_iter().zip(names) {
             let bounds = bounds(&cell.scenario);
-            let figure = |&metric: &Metric| RankedFigure::of(metric, &results, &sections, &bounds);
-            let figures: Vec<_> = cell.metrics.iter().filter_map(figure).collect();
-            if figures.is_empty() {
+            let ranked = |&metric: &Metric| RankedMetric::of(metric, &results, &sections, &bounds);
+            let metrics: Vec<_> = cell.metrics.iter().filter_map(ranked).collect();
+            if metrics.is_empty() {
                 left_out.push(name);
             } else {
-                cells.push(RankedCell { name, results, figures });
+                cells.push(RankedCell { name, results, metrics });
             }
         }
         let mut standings: Vec<_> = (sections.iter().enumerate())
@@ -205,18 +205,18 @@ impl RankedCell {
     /// Returns the mean logarithm of a mechanism's ratios in this cell.
     pub(super) fn logarithm(&self, mechanism: usize) -> f64 {
         // An infinite ratio counts as `MOST`, and one of 0 as its inverse, so that the sum stays finite.
-        let logarithms = self.figures.iter().map(|it| it.ratios[mechanism].mean.clamp(1.0 / MOST, MOST).ln());
-        logarithms.sum::<f64>() / self.figures.len().max(1) as f64
+        let logarithms = self.metrics.iter().map(|it| it.ratios[mechanism].mean.clamp(1.0 / MOST, MOST).ln());
+        logarithms.sum::<f64>() / self.metrics.len().max(1) as f64
     }
 
     /// Returns the ratio of a mechanism for each metric of this cell, whose number is `cell`.
     fn all(&self, cell: usize, mechanism: usize) -> impl Iterator<Item = Worst> {
-        let ratios = self.figures.iter().enumerate();
-        ratios.map(move |(figure, it)| Worst { ratio: it.ratios[mechanism], cell, figure })
+        let ratios = self.metrics.iter().enumerate();
+        ratios.map(move |(metric, it)| Worst { ratio: it.ratios[mechanism], cell, metric })
     }
 }
 
-impl RankedFigure {
+impl RankedMetric {
     fn of(metric: Metric, results: &[CellResult], sections: &[Section], bounds: &[Bound]) -> Option<Self> {
         let published = results.iter().zip(sections).filter(|(_, section)| section.is_yardstick());
         let yardstick = Yardstick::of(metric, published.map(|(result, _)| result))?;
@@ -233,7 +233,7 @@ impl RankedFigure {
 impl Standing {
     fn of(mechanism: usize, section: Section, cells: &[RankedCell]) -> Self {
         let ratios = |cell: &RankedCell| -> Vec<f64> {
-            cell.figures.iter().map(|figure| figure.ratios[mechanism].mean).collect()
+            cell.metrics.iter().map(|ranked| ranked.ratios[mechanism].mean).collect()
         };
         let all: Vec<Vec<f64>> = cells.iter().map(ratios).collect();
         let near = |ratio: &&f64| **ratio <= NEAR;
@@ -249,8 +249,8 @@ impl Standing {
             geometric_mean: (logarithms / all.len().max(1) as f64).exp(),
             cells_near: all.iter().filter(|ratios| ratios.iter().all(|ratio| *ratio <= NEAR)).count(),
             cells: all.len(),
-            figures_near: all.iter().flatten().filter(near).count(),
-            figures: all.iter().map(Vec::len).sum(),
+            metrics_near: all.iter().flatten().filter(near).count(),
+            metrics: all.iter().map(Vec::len).sum(),
         }
     }
 
@@ -304,19 +304,19 @@ pub(super) mod tests {
             ranking.cells.iter().map(|cell| cell.name.as_str()).collect::<Vec<_>>(),
             ["3 clients", "12 clients"]
         );
-        for (cell, figure) in
-            ranking.cells.iter().flat_map(|cell| cell.figures.iter().map(move |it| (cell, it)))
+        for (cell, ranked) in
+            ranking.cells.iter().flat_map(|cell| cell.metrics.iter().map(move |it| (cell, it)))
         {
-            assert_ne!(figure.best, 1, "linux-rto does not dither");
-            assert!((figure.ratios[figure.best].mean - 1.0).abs() < 1e-12);
-            assert!([0, 2, 3].iter().all(|&place| figure.ratios[place].mean >= 1.0 - 1e-12));
-            let seeds = cell.results[0].runs.iter().zip(&cell.results[figure.best].runs);
+            assert_ne!(ranked.best, 1, "linux-rto does not dither");
+            assert!((ranked.ratios[ranked.best].mean - 1.0).abs() < 1e-12);
+            assert!([0, 2, 3].iter().all(|&place| ranked.ratios[place].mean >= 1.0 - 1e-12));
+            let seeds = cell.results[0].runs.iter().zip(&cell.results[ranked.best].runs);
             let of_seed = |(own, best)| {
-                super::super::of_run(figure.metric, own).unwrap()
-                    / super::super::of_run(figure.metric, best).unwrap()
+                super::super::of_run(ranked.metric, own).unwrap()
+                    / super::super::of_run(ranked.metric, best).unwrap()
             };
             let product: f64 = seeds.map(of_seed).product();
-            assert!((figure.ratios[0].mean - product.cbrt()).abs() < 1e-9);
+            assert!((ranked.ratios[0].mean - product.cbrt()).abs() < 1e-9);
         }
     }
 
@@ -329,9 +329,9 @@ pub(super) mod tests {
         assert!(dithered.is_sorted_by(|a, b| worst(a) <= worst(b)));
         for standing in &ranking.standings {
             let ratios: Vec<Vec<f64>> = (ranking.cells.iter())
-                .map(|cell| cell.figures.iter().map(|it| it.ratios[standing.mechanism].mean).collect())
+                .map(|cell| cell.metrics.iter().map(|it| it.ratios[standing.mechanism].mean).collect())
                 .collect();
-            let all = ranking.cells.iter().flat_map(|cell| &cell.figures);
+            let all = ranking.cells.iter().flat_map(|cell| &cell.metrics);
             let all = all.map(|it| it.ratios[standing.mechanism]);
             let significant = all.filter(|ratio| ratio.interval.unwrap().0 > 1.0).map(|ratio| ratio.mean);
             let most = ratios.iter().flatten().copied().fold(0.0, f64::max);
@@ -341,10 +341,10 @@ pub(super) mod tests {
             let product = |ratios: &Vec<f64>| ratios.iter().product::<f64>().powf(1.0 / ratios.len() as f64);
             let mean = ratios.iter().map(product).product::<f64>().sqrt();
             assert!((standing.geometric_mean - mean).abs() < 1e-9);
-            assert_eq!((standing.cells, standing.figures), (2, 10));
-            assert_eq!(standing.figures_near, ratios.iter().flatten().filter(|it| **it <= 1.05).count());
-            let Worst { ratio, cell, figure } = standing.worst.unwrap();
-            assert_eq!(ratio, ranking.cells[cell].figures[figure].ratios[standing.mechanism]);
+            assert_eq!((standing.cells, standing.metrics), (2, 10));
+            assert_eq!(standing.metrics_near, ratios.iter().flatten().filter(|it| **it <= 1.05).count());
+            let Worst { ratio, cell, metric } = standing.worst.unwrap();
+            assert_eq!(ratio, ranking.cells[cell].metrics[metric].ratios[standing.mechanism]);
         }
     }
 

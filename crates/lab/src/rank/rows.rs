@@ -1,6 +1,6 @@
 //! Ratios as csv or json: a row for each metric of each mechanism in each cell.
 
-use super::{RankedCell, RankedFigure, Ranking, Section};
+use super::{RankedCell, RankedMetric, Ranking, Section};
 use crate::output::sheet::{Column, columns};
 use crate::output::{Sheet, SheetValue};
 use crate::results::{Cell, CellResult, CellSummary};
@@ -10,7 +10,7 @@ pub(crate) struct RankingRow<'a> {
     /// The number of the cell, from 1.
     number: usize,
     cell: &'a Cell,
-    figure: &'a RankedFigure,
+    ranked: &'a RankedMetric,
     /// The number of the mechanism.
     mechanism: usize,
     best: &'a str,
@@ -36,24 +36,24 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// `published`: published, with random timeouts, a possible baseline; `coapace`: made by this project, with random
     /// timeouts; `other`: of another crate, a mix or TCP; `undithered`: without random timeouts.
     "section" => |it| Section::of(&it.cell.mechanism).word().into(),
-    /// The figure that is compared.
-    "metric" => |it| it.figure.metric.name().into(),
+    /// The metric that is compared.
+    "metric" => |it| it.ranked.metric.name().into(),
     /// The mean of the value over the seeds, in the metric's unit; empty if some seed has none.
-    "value" => |it| it.figure.values[it.mechanism].into(),
-    /// The published mechanism with random timeouts that has the best figure.
+    "value" => |it| it.ranked.values[it.mechanism].into(),
+    /// The published mechanism with random timeouts that has the best value.
     "best" => |it| it.best.into(),
-    /// The figure of the mechanism in `best`.
-    "best_value" => |it| it.figure.values[it.figure.best].into(),
+    /// The value of the mechanism in `best`.
+    "best_value" => |it| it.ranked.values[it.ranked.best].into(),
     /// The best value that any mechanism can reach in this scenario, if it is known (docs/rank.md).
-    "bound" => |it| it.figure.bound.map(|bound| bound.value).into(),
-    /// How many times worse the figure is than the best, seed by seed: the geometric mean. 1 is as good, and more is worse. It
-    /// is empty if some seed has no figure, which counts as infinite.
-    "ratio" => |it| Some(it.figure.ratios[it.mechanism].mean).into(),
+    "bound" => |it| it.ranked.bound.map(|bound| bound.value).into(),
+    /// How many times worse the value is than the best, seed by seed: the geometric mean. 1 is as good, and more is worse. It
+    /// is empty if some seed has no value, which counts as infinite.
+    "ratio" => |it| Some(it.ranked.ratios[it.mechanism].mean).into(),
     /// The lower end of the ratio's 95 % confidence interval; empty with one seed.
-    "ratio_low" => |it| it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into(),
+    "ratio_low" => |it| it.ranked.ratios[it.mechanism].interval.map(|(low, _)| low).into(),
     /// The upper end of the ratio's interval; empty if there is none.
-    "ratio_high" => |it| it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into(),
-    /// The published mechanism with random timeouts that is best in hindsight: its worst ratio over the figures of the cell is the
+    "ratio_high" => |it| it.ranked.ratios[it.mechanism].interval.map(|(_, high)| high).into(),
+    /// The published mechanism with random timeouts that is best in hindsight: its worst ratio over the metrics of the cell is the
     /// smallest.
     "hindsight" => |it| it.hindsight.into(),
     /// How many seeds were run.
@@ -75,14 +75,14 @@ impl Ranking {
         for (place, cell) in self.cells.iter().enumerate() {
             // The first oracle chooses among published mechanisms alone.
             let chosen = hindsight.first().map_or("", |it| &self.mechanisms[it.choices[place].mechanism]);
-            for figure in &cell.figures {
+            for ranked in &cell.metrics {
                 for (mechanism, result) in cell.results.iter().enumerate() {
                     rows.push(RankingRow {
                         number: place + 1,
                         cell: &result.cell,
-                        figure,
+                        ranked,
                         mechanism,
-                        best: &self.mechanisms[figure.best],
+                        best: &self.mechanisms[ranked.best],
                         hindsight: chosen,
                         summary: &summaries[place][mechanism],
                     });
@@ -113,7 +113,7 @@ mod tests {
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
-        assert_eq!(rows.len(), 2 * 5 * 2, "cells, figures, mechanisms");
+        assert_eq!(rows.len(), 2 * 5 * 2, "cells, metrics, mechanisms");
         let column = |row: &csv::StringRecord, name| {
             row[header.iter().position(|other| other == name).unwrap()].to_owned()
         };

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::ranking::NEAR;
-use super::{Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst};
+use super::{Hindsight, RankedCell, RankedMetric, Ranking, Section, Standing, Worst};
 use crate::number::{significant, significant_or_dash};
 use crate::output::sheet::cut;
 use crate::output::{Look, wrapped};
-use crate::results::{BOUNDS, FigureRatio};
+use crate::results::{BOUNDS, PairedRatio};
 
 /// The texts of a row after the name, and where its worst ratio occurs.
 type RowTexts = ([String; 5], String);
@@ -21,7 +21,7 @@ impl Ranking {
         }
         let mut text = self.standings_table(look);
         text += &match self.cells.as_slice() {
-            [cell] => self.figures(cell, look),
+            [cell] => self.metrics(cell, look),
             _ => self.matrix(look),
         };
         text += &self.without_cells(look);
@@ -31,9 +31,9 @@ impl Ranking {
     /// Returns a sentence with the number of ratios whose 95 % interval is above 1, and the number expected by chance; `None`
     /// without intervals.
     pub fn chance(&self) -> Option<String> {
-        let figures = self.cells.iter().flat_map(|cell| &cell.figures);
-        let rivals = figures.flat_map(|figure| {
-            figure.ratios.iter().enumerate().filter(|(own, _)| *own != figure.best).map(|(_, ratio)| ratio)
+        let metrics = self.cells.iter().flat_map(|cell| &cell.metrics);
+        let rivals = metrics.flat_map(|ranked| {
+            ranked.ratios.iter().enumerate().filter(|(own, _)| *own != ranked.best).map(|(_, ratio)| ratio)
         });
         let intervals: Vec<(f64, f64)> = rivals.filter_map(|ratio| ratio.interval).collect();
         let above = intervals.iter().filter(|(low, _)| *low > 1.0).count();
@@ -49,7 +49,7 @@ impl Ranking {
     }
 
     fn standings_table(&self, look: Look) -> String {
-        const HEADER: [&str; 5] = ["worst", "95 %", "mean", "cells", "figures"];
+        const HEADER: [&str; 5] = ["worst", "95 %", "mean", "cells", "metrics"];
         const WIDTHS: [usize; 5] = [6, 11, 6, 7, 7];
         let width = self.longest();
         let hindsight = self.hindsight_rows();
@@ -90,8 +90,8 @@ impl Ranking {
         let near = (NEAR - 1.0) * 100.0;
         let mut note = format!(
             "Ratios to the best published mechanism with random timeouts, cell by cell and seed by seed: 1 is as good, 2 is twice as slow or half as \
-             much. worst: the greatest whose 95 % interval is above 1. mean: geometric, over the figures of a cell and then over {} cells; more \
-             than 100 counts as 100. cells, figures: at most {near:.0} % worse, in cells every figure. * made here, ° another crate's or TCP: \
+             much. worst: the greatest whose 95 % interval is above 1. mean: geometric, over the metrics of a cell and then over {} cells; more \
+             than 100 counts as 100. cells, metrics: at most {near:.0} % worse, in cells every metric. * made here, ° another crate's or TCP: \
              not a baseline.",
             self.cells.len()
         );
@@ -118,24 +118,24 @@ impl Ranking {
     /// Returns the cell and the metric of a worst ratio.
     fn place(&self, worst: &Worst) -> String {
         let cell = &self.cells[worst.cell];
-        let place = format!("{}: {}", cell.name, cell.figures[worst.figure].metric.title());
+        let place = format!("{}: {}", cell.name, cell.metrics[worst.metric].metric.title());
         place.trim_start_matches(": ").to_owned()
     }
 
     fn standing(&self, standing: &Standing) -> RowTexts {
         let cells = format!("{}/{}", standing.cells_near, standing.cells);
-        let figures = format!("{}/{}", standing.figures_near, standing.figures);
-        self.row(standing.worst, standing.geometric_mean, [cells, figures])
+        let metrics = format!("{}/{}", standing.metrics_near, standing.metrics);
+        self.row(standing.worst, standing.geometric_mean, [cells, metrics])
     }
 
     /// Returns a row of the standings; `near` is the text on cells and metrics near the best.
     fn row(&self, worst: Option<Worst>, mean: f64, near: [String; 2]) -> RowTexts {
         // NaN is printed as a dash.
-        let ratio = worst.map_or(FigureRatio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
+        let ratio = worst.map_or(PairedRatio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
         let (_, interval) = ratio.words();
-        let [cells, figures] = near;
+        let [cells, metrics] = near;
         let place = worst.map_or_else(String::new, |worst| self.place(&worst));
-        ([times(ratio.mean), interval, times(mean), cells, figures], place)
+        ([times(ratio.mean), interval, times(mean), cells, metrics], place)
     }
 
     /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.
@@ -180,24 +180,24 @@ impl Ranking {
                 let _ = writeln!(text, "{:>3} {}{name}", number + 1, line(number + 1));
             }
         }
-        let note = "The worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above, and H hindsight: the \
+        let note = "The worst ratio of all metrics of a cell. Columns are the mechanisms by their numbers above, and H hindsight: the \
                     smallest of those that are published and dither.";
         format!("{text}\n{}\n", wrapped(note, look.width))
     }
 
     /// Returns every metric of a single cell, each with its ratio. If the terminal is narrow, metrics are left out from the
     /// second on.
-    fn figures(&self, cell: &RankedCell, look: Look) -> String {
-        let mut shown: Vec<&RankedFigure> = cell.figures.iter().collect();
+    fn metrics(&self, cell: &RankedCell, look: Look) -> String {
+        let mut shown: Vec<&RankedMetric> = cell.metrics.iter().collect();
         let mut missing = Vec::new();
-        let mut text = self.figures_of(&shown);
+        let mut text = self.metrics_of(&shown);
         // The first metric stays, because it is the headline of the cell.
         while text.lines().any(|line| line.chars().count() > look.width) && shown.len() > 1 {
             missing.push(shown.remove(1).metric.title());
-            text = self.figures_of(&shown);
+            text = self.metrics_of(&shown);
         }
         let mut note = "In brackets: how many times worse than the best.".to_owned();
-        if shown.iter().any(|figure| figure.bound.is_some()) {
+        if shown.iter().any(|ranked| ranked.bound.is_some()) {
             note = format!("{note}\n{BOUNDS}");
         }
         if !missing.is_empty() {
@@ -206,18 +206,18 @@ impl Ranking {
         format!("{text}\n{}\n", wrapped(&note, look.width))
     }
 
-    fn figures_of(&self, figures: &[&RankedFigure]) -> String {
+    fn metrics_of(&self, metrics: &[&RankedMetric]) -> String {
         let width = self.longest();
-        let column = |figure: &&RankedFigure| -> Vec<String> {
-            let metric = figure.metric;
+        let column = |ranked: &&RankedMetric| -> Vec<String> {
+            let metric = ranked.metric;
             let header = format!("{} {}", metric.title(), metric.unit()).trim_end().to_owned();
             let row = |standing: &Standing| {
                 let place = standing.mechanism;
-                let value = significant_or_dash(figure.values[place], metric.digits());
-                format!("{value} ({})", times(figure.ratios[place].mean))
+                let value = significant_or_dash(ranked.values[place], metric.digits());
+                format!("{value} ({})", times(ranked.ratios[place].mean))
             };
             // A bound has no ratio: spaces in place of it keep the digits below each other.
-            let bound = figure
+            let bound = ranked
                 .bound
                 .map_or_else(String::new, |bound| significant(bound.value, metric.digits()) + "       ");
             // All texts of a column are made first, because its width is the widest of them.
@@ -226,7 +226,7 @@ impl Ranking {
             let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
             texts.into_iter().map(|text| format!("{text:>widest$}")).collect()
         };
-        let columns: Vec<Vec<String>> = figures.iter().map(column).collect();
+        let columns: Vec<Vec<String>> = metrics.iter().map(column).collect();
         let line =
             |row: usize| columns.iter().map(|column| column[row].as_str()).collect::<Vec<_>>().join("   ");
         // Four characters are for the number of a mechanism, which the other tables use.
@@ -236,7 +236,7 @@ impl Ranking {
             let name = self.name(standing);
             let _ = writeln!(text, "{:>2}  {name:width$}  {}", place + 1, line(place + 1));
         }
-        if figures.iter().any(|figure| figure.bound.is_some()) {
+        if metrics.iter().any(|ranked| ranked.bound.is_some()) {
             let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
         }
         text
@@ -346,7 +346,7 @@ mod tests {
         ] {
             assert!(text.contains(title), "{title}: {text}");
         }
-        let best = &ranking.cells[0].figures[0];
+        let best = &ranking.cells[0].metrics[0];
         let value = significant_or_dash(best.values[best.best], 4);
         assert!(text.contains(&format!("{value} (1.00)")), "{text}");
     }
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_ranking_says_how_many_ratios_differ_from_1_by_chance() {
         let ranking = ranking(&["default", "cocoa", "fasor", "linux-rto"], 2);
-        // Two cells of five figures, and three rivals of the best in each.
+        // Two cells of five metrics, and three rivals of the best in each.
         let text = ranking.chance().unwrap();
         assert!(
             text.contains(" of 30 ratios. If no mechanism differed, it would be for 1 by chance"),

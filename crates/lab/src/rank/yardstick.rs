@@ -1,6 +1,6 @@
 //! The baseline of a cell: the best published value, and the ratios of others to it.
 
-use crate::results::{Better, CellResult, FigureRatio, Metric};
+use crate::results::{Better, CellResult, Metric, PairedRatio};
 use coapace_run::measured::RunResult;
 
 /// The best value of one metric among published mechanisms under the same conditions: the smallest geometric mean over
@@ -42,11 +42,11 @@ impl<'a> Yardstick<'a> {
     }
 
     /// Returns how many times worse the value of `cell` is than the best, seed by seed, with its 95 % interval: see
-    /// [`FigureRatio`]. It is infinite, without an interval, if some seed of `cell` has no value.
-    pub fn ratio(&self, cell: &CellResult) -> FigureRatio {
+    /// [`PairedRatio`]. It is infinite, without an interval, if some seed of `cell` has no value.
+    pub fn ratio(&self, cell: &CellResult) -> PairedRatio {
         let pairs = cell.pairs(self.best, |run| of_run(self.metric, run)).collect::<Option<Vec<_>>>();
         let Some(mut pairs) = pairs.filter(|pairs| !pairs.is_empty()) else {
-            return FigureRatio { mean: f64::INFINITY, interval: None };
+            return PairedRatio { mean: f64::INFINITY, interval: None };
         };
         if self.metric.better() == Better::Higher {
             for pair in &mut pairs {
@@ -55,9 +55,9 @@ impl<'a> Yardstick<'a> {
             }
         }
         // The same kind of mean as in `of`, or a rival might beat the best by another way of counting.
-        let ratio = if self.is_geometric { FigureRatio::of(&pairs) } else { FigureRatio::of_means(&pairs) };
-        // Without a ratio, both figures are 0 and less is better: they are alike.
-        ratio.unwrap_or(FigureRatio { mean: 1.0, interval: None })
+        let ratio = if self.is_geometric { PairedRatio::of(&pairs) } else { PairedRatio::of_means(&pairs) };
+        // Without a ratio, both values are 0 and less is better: they are alike.
+        ratio.unwrap_or(PairedRatio { mean: 1.0, interval: None })
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
         for metric in [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax] {
             let yardstick = Yardstick::of(metric, [&gave_up, &whole]).unwrap();
             assert_eq!(yardstick.best.cell.mechanism, "whole", "{metric}");
-            assert_eq!(yardstick.ratio(&gave_up), FigureRatio { mean: f64::INFINITY, interval: None });
+            assert_eq!(yardstick.ratio(&gave_up), PairedRatio { mean: f64::INFINITY, interval: None });
         }
         assert!(Yardstick::of(Metric::MedianFct, [&gave_up]).is_none());
     }

@@ -1,7 +1,7 @@
 //! Contests: mechanisms under the same conditions, ordered by a metric where differences are significant.
 
 use super::significance::{by_chance, holm};
-use super::{Better, CellResult, FigureRatio, Metric};
+use super::{Better, CellResult, Metric, PairedRatio};
 use coapace_run::measured::Estimate;
 
 /// The largest ratio that counts as near the best.
@@ -28,7 +28,7 @@ pub struct Placing<'a> {
     /// The mean and its interval; `None` if some seed has no value.
     pub estimate: Option<Estimate>,
     /// The ratio of this value to the best value; `None` for the best itself, and if it is unknown.
-    pub ratio: Option<FigureRatio>,
+    pub ratio: Option<PairedRatio>,
     /// Whether the mechanism is significantly worse than the best.
     pub is_behind: bool,
 }
@@ -55,7 +55,7 @@ impl<'a> Contest<'a> {
         let pairs: Vec<Vec<(f64, f64)>> = rivals.map(|rival| pairs(metric, rival, best)).collect();
         // Only now, because Holm's levels depend on the number of comparisons.
         let shown = holm(&pairs.iter().map(|pairs| by_chance(pairs)).collect::<Vec<_>>());
-        let mut compared = pairs.iter().map(|pairs| FigureRatio::of(pairs)).zip(shown);
+        let mut compared = pairs.iter().map(|pairs| PairedRatio::of(pairs)).zip(shown);
         let placing = |(estimate, result): (Option<Estimate>, &'a CellResult)| {
             let (ratio, is_shown) =
                 // The comparisons have the sequence of `all`, without the best.

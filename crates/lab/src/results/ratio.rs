@@ -11,14 +11,14 @@ use coapace_run::measured::{RunResult, Settling};
 /// are compared seed by seed. The confidence interval (95 %, Student's t) is for the mean logarithm. If a value is zero, as the
 /// throughput of a collapsed network may be, it is the ratio of the means, with Fieller's interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FigureRatio {
+pub struct PairedRatio {
     /// The mean ratio; infinite if the second value is zero in all pairs.
     pub mean: f64,
     /// Both ends of the interval; `None` with one seed. The upper end is infinite if the second value may be zero.
     pub interval: Option<(f64, f64)>,
 }
 
-impl FigureRatio {
+impl PairedRatio {
     /// Returns the ratio of the value of `first` to the value of `second`, over the seeds that both ran; `None` if one of these
     /// runs has no value.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
@@ -96,13 +96,13 @@ fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
 
 /// Returns the value of a cell as its ratios use it: the [estimate](Metric::estimate) of the metric, except that a
 /// settling time also counts runs that did not settle.
-pub(crate) fn compared_figure(metric: Metric, runs: &[RunResult]) -> Option<f64> {
+pub(crate) fn compared_value(metric: Metric, runs: &[RunResult]) -> Option<f64> {
     if metric == Metric::SettlingTime {
         // The mean has the runs that did not settle, like the ratios.
         let times: Vec<_> = runs.iter().filter_map(|run| compared(metric, run)).collect();
         return Estimate::of(&times).map(|times| times.mean);
     }
-    metric.estimate(runs).map(|figure| figure.mean)
+    metric.estimate(runs).map(|value| value.mean)
 }
 
 #[cfg(test)]
@@ -111,20 +111,20 @@ mod tests {
 
     #[test]
     fn the_mean_ratio_is_geometric_unless_a_value_is_zero() {
-        let FigureRatio { mean, interval } = FigureRatio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
+        let PairedRatio { mean, interval } = PairedRatio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
         let (low, high) = interval.unwrap();
         assert!((low * high - 16.0).abs() < 1e-6, "the ends are equally far from the mean, as factors");
         assert_eq!(
-            FigureRatio::of(&[(3.0, 2.0)]),
-            Some(FigureRatio { mean: (1.5f64).ln().exp(), interval: None })
+            PairedRatio::of(&[(3.0, 2.0)]),
+            Some(PairedRatio { mean: (1.5f64).ln().exp(), interval: None })
         );
     }
 
     #[test]
     fn the_interval_of_a_ratio_of_means_contains_the_ratios_consistent_with_the_pairs() {
         let pairs = [(9.0, 2.0), (12.0, 3.0), (0.0, 1.0), (11.0, 2.5), (8.0, 2.0)];
-        let FigureRatio { mean, interval } = FigureRatio::of(&pairs).unwrap();
+        let PairedRatio { mean, interval } = PairedRatio::of(&pairs).unwrap();
         assert!((mean - 40.0 / 10.5).abs() < 1e-9);
         let (low, high) = interval.unwrap();
         let refuted = |theta: f64| {
@@ -139,21 +139,21 @@ mod tests {
     #[test]
     fn a_ratio_has_no_upper_limit_if_the_denominator_may_be_zero() {
         let pairs = [(9.0, 0.0), (12.0, 0.1), (10.0, 0.0), (11.0, 2.0)];
-        let (low, high) = FigureRatio::of(&pairs).unwrap().interval.unwrap();
+        let (low, high) = PairedRatio::of(&pairs).unwrap().interval.unwrap();
         assert!(high.is_infinite());
         let differences: Vec<_> = pairs.iter().map(|(first, second)| first - low * second).collect();
         let Estimate { mean, half_width } = Estimate::of(&differences).unwrap();
         assert!((mean.abs() - half_width.unwrap()).abs() < 1e-6, "{low}");
-        let none = FigureRatio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
+        let none = PairedRatio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
         assert!(none.mean.is_infinite());
         assert_eq!(none.interval, Some((f64::INFINITY, f64::INFINITY)));
     }
 
     #[test]
     fn a_ratio_is_unknown_if_both_values_may_be_zero() {
-        let FigureRatio { interval, .. } = FigureRatio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
+        let PairedRatio { interval, .. } = PairedRatio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
         assert_eq!(interval, Some((0.0, f64::INFINITY)));
-        assert_eq!(FigureRatio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);
-        assert_eq!(FigureRatio::of(&[]), None);
+        assert_eq!(PairedRatio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);
+        assert_eq!(PairedRatio::of(&[]), None);
     }
 }

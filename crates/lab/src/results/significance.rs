@@ -23,7 +23,7 @@ pub(super) fn by_chance(pairs: &[(f64, f64)]) -> Option<f64> {
     let freedom = u32::try_from(values.len()).ok()?.checked_sub(1).filter(|&freedom| freedom > 0)?;
     let n = f64::from(freedom) + 1.0;
     let mean = values.iter().sum::<f64>() / n;
-    // Equal figures differ by rounding in sums, and their t would be huge.
+    // Equal values differ by rounding in sums, and their t would be huge.
     if mean.abs() <= ROUNDING * scale {
         return Some(1.0);
     }

@@ -152,12 +152,12 @@ pub struct PopulationSummary {
     /// Jain's fairness index over the rates of only these clients, averaged over the runs.
     pub jain: Option<f64>,
     /// Further results, if the population is compared by transfers.
-    pub transfers: Option<TransferFigures>,
+    pub transfers: Option<TransferValues>,
 }
 
 /// Results of a population with transfers that exchanges do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TransferFigures {
+pub struct TransferValues {
     /// The mean number of failed transfers in a run.
     pub failed: f64,
     /// The share of the capacity of the slowest hop that bodies used while transfers of the population were running,
@@ -200,7 +200,7 @@ impl PopulationSummary {
     /// the share divided by a fair one, the retransmissions of a client, the time of an exchange in seconds, and Jain's
     /// index. Transfers have blocks sent again and the time of a transfer instead, and also the goodput of a client in
     /// kbit/s, the share of the link and the failed transfers.
-    pub fn figures(&self) -> Vec<(Option<f64>, String)> {
+    pub fn values(&self) -> Vec<(Option<f64>, String)> {
         let dash = || "–".to_owned();
         let percent = |share: Option<f64>| {
             (share, share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0)))
@@ -263,12 +263,12 @@ impl PopulationSummary {
             again_share: ratio(again, sum(|own| own.sent)),
             time_s: ratio(sum(|own| own.time_us) / 1e6, completed),
             jain: ratio(jains.iter().sum(), jains.len() as f64),
-            transfers: TransferFigures::of(&transfers),
+            transfers: TransferValues::of(&transfers),
         }
     }
 }
 
-impl TransferFigures {
+impl TransferValues {
     /// Pools the runs of one population; `None` without runs.
     fn of(runs: &[PopulationTransfers]) -> Option<Self> {
         let failed = ratio(runs.iter().map(|own| own.failed).sum::<u64>() as f64, runs.len() as f64)?;
@@ -347,8 +347,8 @@ pub(crate) mod tests {
         assert_eq!((a.relative_share, b.relative_share), (Some(4.0 / 3.0), Some(2.0 / 3.0)));
         assert_eq!((a.rate_per_client, a.completed, a.time_s), (160e3, 2.0, Some(10.0)));
         assert_eq!((a.again_per_client, a.again_share), (10.0, Some(0.1)));
-        assert_eq!(a.transfers, Some(TransferFigures { failed: 1.0, link_share: Some(160.0 / 300.0) }));
-        let texts: Vec<String> = b.figures().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(a.transfers, Some(TransferValues { failed: 1.0, link_share: Some(160.0 / 300.0) }));
+        let texts: Vec<String> = b.values().into_iter().map(|(_, text)| text).collect();
         let expected = ["1", "33.3\u{a0}%", "0.67", "10.0", "20.0", "–", "80.0", "26.7\u{a0}%", "1.00"];
         assert_eq!(texts, expected);
     }

@@ -14,25 +14,25 @@ pub struct Cost {
     /// The name of the column with ratios of the cost in tables.
     pub column: &'static str,
     /// The name of the column for the cost, before it is divided by the baseline.
-    pub figure: &'static str,
+    pub metric: &'static str,
 }
 
 /// The costs if clients finish after a number of exchanges: the mean and the 90 % quantile of their flow completion
 /// times over clients and seeds, in seconds, and the transmissions of a completed exchange. Clients that have `default`
 /// beside the mechanism do not count. A client that never finished counts with the duration of its run.
 pub const OF_EXCHANGES: [Cost; 3] = [
-    Cost { name: "mean FCT", column: "mean_fct", figure: "mean_fct_s" },
-    Cost { name: "p90 FCT", column: "p90_fct", figure: "p90_fct_s" },
-    Cost { name: "transmissions", column: "transmissions", figure: "transmissions" },
+    Cost { name: "mean FCT", column: "mean_fct", metric: "mean_fct_s" },
+    Cost { name: "p90 FCT", column: "p90_fct", metric: "p90_fct_s" },
+    Cost { name: "transmissions", column: "transmissions", metric: "transmissions" },
 ];
 
 /// The costs of flows: the duration of the run divided by the number of delivered messages, in seconds, the mean delay of these
 /// messages in seconds, and the transmissions for each of them. Ratios of the first cost are ratios of delivery ratios or of
 /// carried loads.
 pub const OF_MESSAGES: [Cost; 3] = [
-    Cost { name: "delivery", column: "delivery", figure: "delivery_s" },
-    Cost { name: "delay", column: "delay", figure: "delay_s" },
-    Cost { name: "transmissions", column: "transmissions", figure: "transmissions" },
+    Cost { name: "delivery", column: "delivery", metric: "delivery_s" },
+    Cost { name: "delay", column: "delay", metric: "delay_s" },
+    Cost { name: "transmissions", column: "transmissions", metric: "transmissions" },
 ];
 
 /// Returns the three costs of `runs` for the kind of workload of `trial`: [`OF_MESSAGES`] for flows, otherwise

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(
             Hash64::of(hashes).to_string(),
             "945c3075e03d0087",
-            "docs/search.md and docs/ebb.md have figures of this set"
+            "docs/search.md and docs/ebb.md have values of this set"
         );
     }
 }

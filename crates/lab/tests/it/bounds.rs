@@ -10,11 +10,11 @@ use coapace_scenario::Scenario;
 /// A share of a bound: completed exchanges are counted at the ends of a measured time, and means are over few seeds.
 const TOLERANCE: f64 = 0.02;
 
-/// Returns whether a figure is better than the bound by more than `tolerance`, a fraction of the bound.
-fn is_beaten(bound: &Bound, figure: f64, tolerance: f64) -> bool {
+/// Returns whether a value is better than the bound by more than `tolerance`, a fraction of the bound.
+fn is_beaten(bound: &Bound, value: f64, tolerance: f64) -> bool {
     match bound.metric.better() {
-        Better::Higher => figure > bound.value * (1.0 + tolerance),
-        Better::Lower | Better::Neither => figure < bound.value * (1.0 - tolerance),
+        Better::Higher => value > bound.value * (1.0 + tolerance),
+        Better::Lower | Better::Neither => value < bound.value * (1.0 - tolerance),
     }
 }
 

@@ -148,9 +148,9 @@ class Reproduction(Results):
         return self._native.summary()
 
     @cached_property
-    def figures(self) -> Table:
-        """A row for each published figure: ``published`` and ``measured``, ``relative_error``, ``factor``, a witness if there is one, and its place."""
-        return Table(self._native.figures())
+    def values(self) -> Table:
+        """A row for each published value: ``published`` and ``measured``, ``relative_error``, ``factor``, a witness if there is one, and its place."""
+        return Table(self._native.values())
 
     @cached_property
     def orders(self) -> Table:
@@ -158,7 +158,7 @@ class Reproduction(Results):
         return Table(self._native.orders())
 
     def plot(self, metric: str | None = None) -> Any:
-        """Return a chart as ``Results.plot`` does. Without ``metric`` it is measured figures over published ones, if there are any."""
+        """Return a chart as ``Results.plot`` does. Without ``metric`` it is measured values over published ones, if there are any."""
         published = (name for name in self.charts if metric is None and name.startswith("published-"))
         return super().plot(next(published, metric))
 
@@ -197,7 +197,7 @@ class Ranking(_Charted):
 
     @cached_property
     def ratios(self) -> Table:
-        """A row for each figure of each mechanism in each cell: the columns of ``coapace rank --format csv``."""
+        """A row for each metric of each mechanism in each cell: the columns of ``coapace rank --format csv``."""
         return Table(self._native.ratios())
 
     @cached_property

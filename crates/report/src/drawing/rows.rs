@@ -152,7 +152,7 @@ mod tests {
         let results = vec![result("default", 20), result("cocoa", 1), result("fasor", 0)];
         let mut references = References::default();
         for result in &results {
-            references.publish(&result.cell, Published::figure(Metric::MedianFct, 25.0, ""));
+            references.publish(&result.cell, Published::value(Metric::MedianFct, 25.0, ""));
         }
         let groups = CellGroup::by_conditions(results);
         let report = Report { groups, references, ..Report::default() };

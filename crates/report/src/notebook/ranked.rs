@@ -1,7 +1,7 @@
 //! A ranking as a heat map of cells and mechanisms.
 
 use coapace_lab::rank::{Ranking, times};
-use coapace_lab::results::{FigureRatio, Metric};
+use coapace_lab::results::{Metric, PairedRatio};
 use serde_json::{Value, json};
 
 use super::traces::square_axes;
@@ -44,9 +44,9 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
         rows.push(plain(&row));
         // Logarithms make twice as good and twice as bad equally strong colours.
         let colour =
-            |(ratio, _): (FigureRatio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
+            |(ratio, _): (PairedRatio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
         z.push(
-            // The ratio of an unknown figure is NaN, and its square has no colour.
+            // The ratio of an unknown metric is NaN, and its square has no colour.
             ratios.iter().map(|it| it.map(colour).filter(|colour| colour.is_finite())).collect::<Vec<_>>(),
         );
         text.push(
@@ -55,7 +55,7 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
                 .map(|it| it.map_or_else(|| "·".to_owned(), |it| times(it.0.mean)))
                 .collect::<Vec<_>>(),
         );
-        let words = |(mechanism, it): (&usize, &Option<(FigureRatio, Metric)>)| match it {
+        let words = |(mechanism, it): (&usize, &Option<(PairedRatio, Metric)>)| match it {
             Some((ratio, metric)) => {
                 let (mean, interval) = ratio.words();
                 format!(

@@ -215,7 +215,7 @@ impl Drawing<'_> {
         }))
     }
 
-    /// Returns the diamond of a published figure below its row.
+    /// Returns the diamond of a published value below its row.
     fn diamond(&self, row: usize, m: usize, what: &str, value: f64) -> Value {
         json!({
             "type": "scatter", "mode": "markers", "x": [value], "y": [row as f64 + 0.4], "cliponaxis": false, "name": what, "meta": m,

@@ -2,16 +2,16 @@
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart};
-use super::super::pairs::{PairFigure, Pairs};
+use super::super::pairs::{PairValue, Pairs};
 use super::super::view::View;
 
 /// Makes the heat map of one value of the pairs, if the page has pairs.
-pub(super) fn chart(view: &View, measure: PairFigure) -> Option<Chart> {
+pub(super) fn chart(view: &View, measure: PairValue) -> Option<Chart> {
     let pairs = Pairs::of(view, measure)?;
     let rate = if pairs.of_transfers { "Goodput" } else { "Throughput" };
     let (name, whole) = match measure {
-        PairFigure::Share => ("coexistence-share", "a fair share"),
-        PairFigure::Kept => ("coexistence-kept", "that among its own kind"),
+        PairValue::Share => ("coexistence-share", "a fair share"),
+        PairValue::Kept => ("coexistence-kept", "that among its own kind"),
     };
     Some(Chart {
         name: name.into(),

@@ -27,7 +27,7 @@ pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
-        let published = cell.published_figure(Metric::MedianFct);
+        let published = cell.published_value(Metric::MedianFct);
         // A published value is shown even if no client finished.
         (finished > 0 || published.is_some()).then(|| Quartiles {
             m: cell.mechanism,

@@ -32,7 +32,7 @@ fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
             let half = estimate.half_width.unwrap_or(0.0);
             [-half, 0.0, half].map(|distance| rounded(estimate.mean + distance))
         });
-        let published = cell.published_figure(measure.metric);
+        let published = cell.published_value(measure.metric);
         (measured.is_some() || published.is_some()).then_some(Interval {
             m: cell.mechanism,
             measured,
@@ -49,7 +49,7 @@ fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
         measured.into_iter().flatten().chain(row.published)
     };
     let mut values: Vec<f64> = rows.iter().flat_map(ends).collect();
-    // A bound far from all figures is left out, so that it does not squeeze them.
+    // A bound far from all values is left out, so that it does not squeeze them.
     let bound = group.bound_near(measure.metric, &mut values);
     let title = capitalised(measure.metric.title());
     let seeds = group.cells.iter().map(|cell| cell.result.runs.len()).max().unwrap_or(0);

@@ -12,13 +12,13 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
     let chart = |metric: &coapace_lab::results::Metric| {
         let points: Vec<PublishedPoint> = (compared.iter())
             // Logarithmic axes have no place for 0.
-            .filter(|compared| compared.figure.metric == *metric && compared.figure.published > 0.0)
+            .filter(|compared| compared.value.metric == *metric && compared.value.published > 0.0)
             .filter_map(|compared| {
                 Some(PublishedPoint {
                     m: compared.cell.mechanism,
                     conditions: compared.title.into(),
-                    published: compared.figure.published,
-                    measured: rounded(compared.figure.measured.filter(|measured| *measured > 0.0)?),
+                    published: compared.value.published,
+                    measured: rounded(compared.value.measured.filter(|measured| *measured > 0.0)?),
                 })
             })
             .collect();
@@ -28,7 +28,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
         }
         let values: Vec<f64> = points.iter().flat_map(|point| [point.published, point.measured]).collect();
         let [low, high] = extent(&values);
-        // Both axes have the same ends, so that equal figures lie on the diagonal.
+        // Both axes have the same ends, so that equal values lie on the diagonal.
         let ends = [low / 1.25, high * 1.25];
         Some(Chart {
             name: format!("published-{}", super::slug(metric.title())),

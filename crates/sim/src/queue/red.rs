@@ -1,6 +1,6 @@
 //! RED, random early detection.
 //!
-//! **Source.** Floyd, Jacobson 1993, figures 1 and 2, with queues counted in packets; RFC 2309. The gentle variant, in which the
+//! **Source.** Floyd, Jacobson 1993, values 1 and 2, with queues counted in packets; RFC 2309. The gentle variant, in which the
 //! probability grows from its largest value to 1 between the upper threshold and twice that, is Floyd 2000.
 //!
 //! **Idea.** A packet that comes is dropped with a probability that grows with the average length of the queue.
@@ -63,7 +63,7 @@ impl Red {
     pub(super) fn admit(&mut self, now: Time, packets: usize, packet: &WaitingPacket, draw: f64) -> Verdict {
         let RedConfig { weight, is_gentle, .. } = self.config;
         let (min_packets, max_packets) = self.thresholds();
-        // The average falls as if small packets had passed through the empty queue (Floyd, Jacobson 1993, figure 2).
+        // The average falls as if small packets had passed through the empty queue (Floyd, Jacobson 1993, value 2).
         if let Some(since) = self.empty_since.take() {
             let typical_s = f64::from(packet.wire_bytes.max(1)) * 8.0 / self.bits_per_second as f64;
             self.average *= libm::pow(1.0 - weight, (now - since).as_secs_f64() / typical_s);

@@ -1,4 +1,4 @@
-//! Radios that sleep, beside the figures of their sources.
+//! Radios that sleep, beside the values of their sources.
 
 use coapace_sim::mesh::{
     ContikiMacConfig, DutyCycle, LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig,

@@ -10,7 +10,7 @@ use coapace_scenario::Scenario;
 use coapace_sim::{HopId, Outgoing, Tap, Time, Transport};
 
 use super::EmulationError;
-use super::figures::Figures;
+use super::counts::EmulationCounts;
 use super::running::SharedEmulation;
 use super::sources::{EmulationSources, SourcePlace};
 use super::steps::{EmulationDirection, PacketRole};
@@ -23,7 +23,7 @@ pub(super) struct Passage<K, T> {
     clock: EmulationClock,
     link: Link<T>,
     pub(super) sources: EmulationSources<K>,
-    pub(super) figures: Figures,
+    pub(super) counts: EmulationCounts,
     hops: Vec<String>,
     transport: Transport,
     /// Returns the role of a packet in an exchange, from the bytes of the packet.
@@ -47,7 +47,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
             link: Link::new(scenario, seed, tap).ok_or(EmulationError::Mesh)?,
             clock: EmulationClock::start(),
             sources: EmulationSources::new(limit),
-            figures: Figures::default(),
+            counts: EmulationCounts::default(),
             hops: hop_names(scenario),
             transport,
             content,
@@ -66,8 +66,8 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         let place = self.sources.admit(key, at, |node| self.link.under_way(node));
         match place {
             Some(SourcePlace::New(_)) => {}
-            Some(SourcePlace::Taken(_)) => self.figures.replaced += 1,
-            None => self.figures.refused += 1,
+            Some(SourcePlace::Taken(_)) => self.counts.replaced += 1,
+            None => self.counts.refused += 1,
         }
         place
     }
@@ -98,7 +98,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         let mark = steps.enter(way, (self.content)(bytes));
         let node = EmulationSources::<K>::node(place);
         let (from, to) = if way == EmulationDirection::Up { (node, SERVER) } else { (SERVER, node) };
-        self.figures.oversized += u64::from(wire_bytes > self.link.mtu());
+        self.counts.oversized += u64::from(wire_bytes > self.link.mtu());
         self.link.send(from, Outgoing { to, mark, transport: self.transport }, bytes);
     }
 
@@ -120,11 +120,11 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
             let Some((key, steps)) = self.sources.get(place) else { continue };
             steps.arrive(way, (self.content)(arrival.bytes), arrival.mark);
             if let Err(error) = send(way, place, key, arrival.bytes) {
-                self.figures.refuse(&error);
+                self.counts.refuse(&error);
             }
             // The moment behind the send counts, because the send takes time, too.
             let lateness = self.clock.now() - arrival.due;
-            self.figures.depart(Duration::from_nanos(lateness.as_nanos()));
+            self.counts.depart(Duration::from_nanos(lateness.as_nanos()));
         }
         self.link.clear();
     }
@@ -141,15 +141,15 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         // Copying all counters at every packet would cost more than carrying it.
         if Duration::from_nanos((now - self.published).as_nanos()) >= PUBLISHED_EVERY {
             self.published = now;
-            shared.publish(self.figures());
+            shared.publish(self.counts());
         }
     }
 
     /// Returns the counters so far.
-    fn figures(&self) -> Figures {
+    fn counts(&self) -> EmulationCounts {
         let counters = self.link.counters();
         let hops = self.hops.iter().zip(0..).map(|(name, hop)| (name.clone(), counters.hop(HopId(hop))));
-        Figures {
+        EmulationCounts {
             elapsed: Duration::from_nanos(self.clock.now().as_nanos()),
             entered: counters.sent,
             arrived: counters.delivered,
@@ -158,12 +158,12 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
             marked: counters.marked,
             hops: hops.collect(),
             sources: self.sources.len() as u64,
-            ..self.figures.clone()
+            ..self.counts.clone()
         }
     }
 
     /// Returns the counters and the caller's tap at the end.
-    pub(super) fn finish(self) -> (Figures, T) {
-        (self.figures(), self.link.into_tap())
+    pub(super) fn finish(self) -> (EmulationCounts, T) {
+        (self.counts(), self.link.into_tap())
     }
 }

@@ -83,7 +83,7 @@ impl<T: Tap> EmulationRelay<T> {
                 EmulationDirection::Up => ports.send_up(place, bytes, &mut unreachable),
                 EmulationDirection::Down => ports.listener.socket.send_to(bytes, key).map(drop),
             });
-            passage.figures.unreachable += unreachable;
+            passage.counts.unreachable += unreachable;
             passage.publish(shared);
             let waited = ports.waiting.wait(passage.idle(), &mut ready);
             waited.map_err(|error| EmulationError::System("timer", error))?;
@@ -105,7 +105,7 @@ impl<T: Tap> EmulationRelay<T> {
         let CountedSocket { socket, lost } = listener;
         // An error here is about an earlier datagram to a client that is gone, and needs no action.
         let _ = datagrams.receive(socket, |datagram| {
-            passage.figures.overflowed += newly_lost(lost, &datagram);
+            passage.counts.overflowed += newly_lost(lost, &datagram);
             let Some(from) = datagram.from else { return };
             let at = received_at(now, &datagram);
             // A datagram of a source that gets no slot is dropped, and `admit` counts the reason.
@@ -126,14 +126,14 @@ impl<T: Tap> EmulationRelay<T> {
         let Some(Some(CountedSocket { socket, lost })) = ports.upstream.get_mut(place) else { return };
         let now = passage.now();
         let received = datagrams.receive(socket, |datagram| {
-            passage.figures.overflowed += newly_lost(lost, &datagram);
+            passage.counts.overflowed += newly_lost(lost, &datagram);
             let at = received_at(now, &datagram);
             passage.sources.touch(place, at);
             let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
             passage.enter(at, EmulationDirection::Down, place, datagram.bytes, wire_bytes);
         });
         // ICMP reports a port where nobody listens as an error of the next receive.
-        passage.figures.unreachable += u64::from(received.is_err());
+        passage.counts.unreachable += u64::from(received.is_err());
     }
 }
 
@@ -152,7 +152,7 @@ fn admit<T: Tap>(
         passage.settle(place);
         return Some(place);
     };
-    passage.figures.refuse_socket(&error);
+    passage.counts.refuse_socket(&error);
     match place {
         SourcePlace::New(_) => {
             // A slot without a socket would take the place of a source that works.

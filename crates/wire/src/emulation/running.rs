@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::EmulationError;
-use super::figures::Figures;
+use super::counts::EmulationCounts;
 
 /// An emulation that runs until it is stopped or dropped.
 #[derive(Debug)]
@@ -15,13 +15,13 @@ pub struct Running<T> {
 }
 
 /// The result of an emulation: its counters and the caller's tap.
-pub(super) type EmulationResult<T> = Result<(Figures, T), EmulationError>;
+pub(super) type EmulationResult<T> = Result<(EmulationCounts, T), EmulationError>;
 
 /// The state that an emulation shares with other threads: its counters, and the request to stop.
 #[derive(Debug, Default)]
 pub(super) struct SharedEmulation {
     stops: AtomicBool,
-    figures: Mutex<Figures>,
+    counts: Mutex<EmulationCounts>,
 }
 
 impl SharedEmulation {
@@ -29,12 +29,12 @@ impl SharedEmulation {
         self.stops.load(Ordering::Relaxed)
     }
 
-    fn figures(&self) -> Figures {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn counts(&self) -> EmulationCounts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn publish(&self, figures: Figures) {
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    pub(super) fn publish(&self, counts: EmulationCounts) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
     }
 }
 
@@ -53,8 +53,8 @@ impl<T: Send + 'static> Running<T> {
 
 impl<T> Running<T> {
     /// Returns the counters, which are at most a tenth of a second old.
-    pub fn figures(&self) -> Figures {
-        self.shared.figures()
+    pub fn counts(&self) -> EmulationCounts {
+        self.shared.counts()
     }
 
     /// Returns a view of the counters for other threads.
@@ -72,7 +72,7 @@ impl<T> Running<T> {
     ///
     /// # Errors
     /// The error with which the emulation had already ended.
-    pub fn stop(mut self) -> Result<(Figures, T), EmulationError> {
+    pub fn stop(mut self) -> Result<(EmulationCounts, T), EmulationError> {
         self.shared.stops.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
         // `join` fails if the thread panicked.
@@ -86,8 +86,8 @@ pub struct EmulationView(Arc<SharedEmulation>);
 
 impl EmulationView {
     /// Returns the counters, which are at most a tenth of a second old while the emulation runs.
-    pub fn figures(&self) -> Figures {
-        self.0.figures()
+    pub fn counts(&self) -> EmulationCounts {
+        self.0.counts()
     }
 }
 

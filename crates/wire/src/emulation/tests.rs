@@ -27,15 +27,15 @@ fn any() -> SocketAddr {
 }
 
 /// Waits until an emulation has counted enough.
-fn until(relay: &RunningRelay<impl Send>, enough: impl Fn(&Figures) -> bool) -> Figures {
+fn until(relay: &RunningRelay<impl Send>, enough: impl Fn(&EmulationCounts) -> bool) -> EmulationCounts {
     for _ in 0..1_000 {
-        let figures = relay.figures();
-        if enough(&figures) {
-            return figures;
+        let counts = relay.counts();
+        if enough(&counts) {
+            return counts;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("{:?} after ten seconds", relay.figures());
+    panic!("{:?} after ten seconds", relay.counts());
 }
 
 /// A tap that keeps the packets that were lost.
@@ -84,9 +84,9 @@ fn every_emulated_source_has_its_own_port_and_gets_its_own_answers() {
     }
     assert_eq!((&ports[..3], &ports[3..6]), (&ports[3..6], &ports[6..]), "ports stay");
     assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports[0] != ports[2]);
-    let (figures, ()) = relay.stop().unwrap();
-    assert_eq!((figures.entered, figures.arrived, figures.sources), (18, 18, 3));
-    assert_eq!(figures.lateness.count, 18);
+    let (counts, ()) = relay.stop().unwrap();
+    assert_eq!((counts.entered, counts.arrived, counts.sources), (18, 18, 3));
+    assert_eq!(counts.lateness.count, 18);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_emulator_loses_the_same_transmissions_with_equal_seeds() {
             // Each message and a copy of it.
             client.send_to(&[0x40, 1, 0, id / 2], relay.local_addr()).unwrap();
         }
-        until(&relay, |figures| figures.arrived + figures.lost == 60);
+        until(&relay, |counts| counts.arrived + counts.lost == 60);
         relay.stop().unwrap().1.0
     };
     let (mut once, mut again, mut other) = (lost(1), lost(1), lost(2));
@@ -139,7 +139,7 @@ fn emulation_and_simulation_lose_the_same_transmissions_with_equal_seeds() {
     for id in 0..90u8 {
         client.send_to(&[0x40, 1, 0x77, id / 3], relay.local_addr()).unwrap();
     }
-    until(&relay, |figures| figures.arrived + figures.lost == 90);
+    until(&relay, |counts| counts.arrived + counts.lost == 90);
     let (_, emulated) = relay.stop().unwrap();
     let both: Vec<_> = emulated.0.iter().filter(|(step, _)| simulated.0.contains_key(step)).collect();
     assert!(both.len() >= 40 && both.iter().any(|(_, lost)| **lost), "{} steps", both.len());
@@ -162,9 +162,9 @@ fn the_least_recently_used_source_is_dropped_if_the_emulator_is_full() {
         server.send_to(b"world", from).unwrap();
         client.recv_from(&mut buffer).unwrap();
     }
-    let (figures, ()) = relay.stop().unwrap();
-    assert_eq!((figures.arrived, figures.sources, figures.replaced), (40, 4, 16));
-    let complaints = figures.complaints().join("\n");
+    let (counts, ()) = relay.stop().unwrap();
+    assert_eq!((counts.arrived, counts.sources, counts.replaced), (40, 4, 16));
+    let complaints = counts.complaints().join("\n");
     assert!(complaints.contains("16 sources were replaced by new ones"), "{complaints}");
 }
 
@@ -180,8 +180,8 @@ fn datagrams_that_are_not_coap_pass_the_emulator_unchanged() {
         let (received, _) = server.recv_from(&mut buffer).unwrap();
         assert!(buffer[..received] == datagram, "{length} bytes");
     }
-    let (figures, ()) = relay.stop().unwrap();
-    assert_eq!((figures.arrived, figures.oversized), (9, 3));
+    let (counts, ()) = relay.stop().unwrap();
+    assert_eq!((counts.arrived, counts.oversized), (9, 3));
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn the_emulator_survives_a_flood_of_malformed_datagrams_from_many_sources() {
             sent += 1;
         }
         if source % 10 == 9 {
-            until(&relay, |figures| figures.entered + figures.refused + figures.overflowed >= sent);
+            until(&relay, |counts| counts.entered + counts.refused + counts.overflowed >= sent);
         }
     }
     let last = socket();
     last.send_to(b"still here?", relay.local_addr()).unwrap();
     let mut buffer = [0; 32];
     while server.recv_from(&mut buffer).unwrap().0 != 11 {}
-    let (figures, ()) = relay.stop().unwrap();
-    assert!(figures.sources <= 16 && figures.replaced + figures.refused >= 85, "{figures:?}");
+    let (counts, ()) = relay.stop().unwrap();
+    assert!(counts.sources <= 16 && counts.replaced + counts.refused >= 85, "{counts:?}");
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn the_emulator_reports_a_closed_port_of_the_server() {
     let lossless = scenario(&[("loss", "0 %")]);
     let relay = Emulation::new(&lossless, 1).relay(any(), gone, ()).unwrap();
     client.send_to(b"hello", relay.local_addr()).unwrap();
-    let figures = until(&relay, |figures| figures.unreachable > 0);
-    let complaints = figures.complaints().join("\n");
+    let counts = until(&relay, |counts| counts.unreachable > 0);
+    let complaints = counts.complaints().join("\n");
     assert!(complaints.contains("nobody listens"), "{complaints}");
     assert!(!relay.has_ended());
 }
@@ -241,14 +241,14 @@ fn a_capture_of_the_emulator_has_packets_before_and_after_the_network() {
 
 #[test]
 fn the_emulator_warns_only_if_a_counter_shows_a_problem() {
-    let mut figures = Figures::default();
-    (0..10_000).for_each(|_| figures.depart(Duration::from_micros(80)));
-    assert_eq!((figures.complaints(), figures.is_overloaded()), (Vec::new(), false));
-    figures.depart(Duration::from_millis(6));
-    assert!(!figures.is_overloaded(), "one in ten thousand");
-    assert!(figures.complaints()[0].contains("1 of 10001 departures"), "{:?}", figures.complaints());
-    (0..100).for_each(|_| figures.depart(Duration::from_millis(6)));
-    assert!(figures.is_overloaded() && figures.complaints()[0].contains("overload"));
-    let figures = Figures { overflowed: 3, ..Figures::default() };
-    assert!(figures.is_overloaded() && figures.complaints()[0].contains("3 packets"));
+    let mut counts = EmulationCounts::default();
+    (0..10_000).for_each(|_| counts.depart(Duration::from_micros(80)));
+    assert_eq!((counts.complaints(), counts.is_overloaded()), (Vec::new(), false));
+    counts.depart(Duration::from_millis(6));
+    assert!(!counts.is_overloaded(), "one in ten thousand");
+    assert!(counts.complaints()[0].contains("1 of 10001 departures"), "{:?}", counts.complaints());
+    (0..100).for_each(|_| counts.depart(Duration::from_millis(6)));
+    assert!(counts.is_overloaded() && counts.complaints()[0].contains("overload"));
+    let counts = EmulationCounts { overflowed: 3, ..EmulationCounts::default() };
+    assert!(counts.is_overloaded() && counts.complaints()[0].contains("3 packets"));
 }

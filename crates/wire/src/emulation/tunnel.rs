@@ -8,7 +8,7 @@ use coapace_sim::Tap;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::EmulationError;
-use super::figures::Figures;
+use super::counts::EmulationCounts;
 use super::ip_packet::Ends;
 use super::namespace::NetworkNamespace;
 use super::passage::Passage;
@@ -109,11 +109,11 @@ impl<T> Tunnel<T> {
     ///
     /// # Errors
     /// The errors of [`Running::stop`].
-    pub fn stop(self) -> Result<(Figures, T), EmulationError> {
+    pub fn stop(self) -> Result<(EmulationCounts, T), EmulationError> {
         // The devices go with the emulation, so their counters are read first.
         let unread = [&self.clients, &self.server].map(|side| side.run(unread).unwrap_or(0));
-        let (figures, tap) = self.running.stop()?;
-        Ok((Figures { overflowed: figures.overflowed + unread.iter().sum::<u64>(), ..figures }, tap))
+        let (counts, tap) = self.running.stop()?;
+        Ok((EmulationCounts { overflowed: counts.overflowed + unread.iter().sum::<u64>(), ..counts }, tap))
     }
 }
 
@@ -208,7 +208,7 @@ impl<T: Tap> Carrier<T> {
             let Ok(length) = device.recv(buffer) else { return };
             let packet = &buffer[..length];
             let Some(Ends { from, to }) = Ends::read(packet) else {
-                passage.figures.ignored += 1;
+                passage.counts.ignored += 1;
                 continue;
             };
             let (client, at) = (if way == EmulationDirection::Up { from } else { to }, passage.now());

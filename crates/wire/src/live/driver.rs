@@ -74,7 +74,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     // A datagram that the system refused to send counts as lost on a link.
     let mut result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
     let mut health = Health::of(driver.lateness, network);
-    // Our clients had no sockets and did nothing. The figures of the other stack's clients take their place.
+    // Our clients had no sockets and did nothing. The counts of the other stack's clients take their place.
     if let Some(foreign) = driver.foreign {
         foreign.report(&mut result);
         completed(scenario, contender, None, ended_at, &mut result);

@@ -1,7 +1,7 @@
 //! The health of live runs: how late the timers of hosts and the packets of the network were.
 
 use crate::Lateness;
-use crate::emulation::Figures;
+use crate::emulation::EmulationCounts;
 
 /// How late the timers of hosts fired and packets left the network in live runs. The machine was overloaded if more
 /// than one timer in a hundred fired more than 10 ms late, or more than one packet in a hundred left more than 5 ms
@@ -21,7 +21,7 @@ pub struct Health {
 
 impl Health {
     /// Returns the health of a run, from the lateness of its hosts and the counters of its network.
-    pub(super) fn of(hosts: Lateness, mut network: Figures) -> Self {
+    pub(super) fn of(hosts: Lateness, mut network: EmulationCounts) -> Self {
         let (departures, late_departures) = (network.lateness.count, network.late);
         // Late departures are judged over all runs.
         network.late = 0;

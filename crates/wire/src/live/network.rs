@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use coapace_scenario::Scenario;
 
 use super::LiveError;
-use crate::emulation::{Emulation, Figures, RunningRelay};
+use crate::emulation::{Emulation, EmulationCounts, RunningRelay};
 
 /// The emulated network between the clients and their server.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ impl EmulatedNetwork {
 
     /// Returns the number of packets dropped and the number lost on links. Both are at most a tenth of a second old.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let figures = self.relay.figures();
-        (figures.dropped, figures.lost)
+        let counts = self.relay.counts();
+        (counts.dropped, counts.lost)
     }
 
     /// Ends the network and returns its counters.
-    pub(super) fn close(self) -> Result<Figures, LiveError> {
+    pub(super) fn close(self) -> Result<EmulationCounts, LiveError> {
         Ok(self.relay.stop()?.0)
     }
 }

@@ -16,12 +16,12 @@ pub(super) const EXAMPLES_REPRODUCE: &str = "Examples:
     coapace reproduce --check raitahila
 
 --check compares every file with its hash, then every run with the recorded
-one, then every figure, and then every file with the one that is made again,
+one, then every value, and then every file with the one that is made again,
 byte for byte. It takes the command line, the program and the moment of writing
 as recorded. It names an edited ro-crate-metadata.json, to which authors and a
 licence may be added, and does not compare it.
 
-Exit codes of --check: 0 identical; 3 a file, a run or a figure differs; 1 the
+Exit codes of --check: 0 identical; 3 a file, a run or a value differs; 1 the
 folder lacks a part of an artefact; 130 interrupted";
 
 #[derive(Debug, Args)]

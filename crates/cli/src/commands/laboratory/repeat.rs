@@ -48,8 +48,8 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let runs = manifest.runs();
     let differing = manifest.differing_runs(&conducted.results);
     refuse(&differing, &format!("{} of {runs} runs differ", differing.len()))?;
-    compare_figures(folder, &conducted)?;
-    // Files are compared last: if runs or figures differ, those are the better explanation.
+    compare_values(folder, &conducted)?;
+    // Files are compared last: if runs or values differ, those are the better explanation.
     let again = made_again(&manifest, &trials, &mut conducted)?;
     let failed = |error| Failure::Io(format!("cannot compare {}", folder.display()), error);
     let mut differing = differing_files(folder, &again).map_err(failed)?;
@@ -60,7 +60,7 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let message = format!("every run is identical, but {} of {files} files differ", differing.len());
     refuse(&differing, &message)?;
     let mut out = io::stdout().lock();
-    writeln!(out, "identical: {runs} runs, every event and every figure")?;
+    writeln!(out, "identical: {runs} runs, every event and every value")?;
     let compared = again.iter().map(|file| file.path.as_str()).filter(|path| !is_edited || *path != METADATA);
     writeln!(out, "identical byte for byte: {}", listed(compared))?;
     writeln!(out, "taken as recorded: the command line, the program and the moment of writing")?;
@@ -137,7 +137,7 @@ fn refuse_other_cells(manifest: &Manifest, trials: &[Trial]) -> Result<(), Failu
 }
 
 /// Compares the tables of cells and of runs with the recorded tables. Fails if a value differs.
-fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> {
+fn compare_values(folder: &Path, conducted: &Conducted) -> Result<(), Failure> {
     for (name, each) in [("cells", false), ("runs", true)] {
         let path = folder.join(format!("results/{name}.parquet"));
         let failed = |error| Failure::Io(format!("cannot compare {}", path.display()), error);
@@ -145,7 +145,7 @@ fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> 
         let repeated = rows(&conducted.results, &conducted.references, each, COMMIT)
             .map_err(|error| failed(io::Error::other(error)))?;
         let differing = differing_values(&recorded, &repeated);
-        let message = format!("every run is identical, but {} figures of {name} differ", differing.len());
+        let message = format!("every run is identical, but {} values of {name} differ", differing.len());
         refuse(&differing, &message)?;
     }
     Ok(())

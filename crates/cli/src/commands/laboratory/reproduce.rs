@@ -55,11 +55,11 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.dir().map(create_dir).transpose()?;
     let mut artifact = Artifact::asked(reproduce)?;
-    let figures = references.all_published().map(|published| published.figures.len()).sum::<usize>();
+    let values = references.all_published().map(|published| published.values.len()).sum::<usize>();
     let orders = references.all_published().map(|published| published.orders.len()).sum::<usize>();
     remark(arguments, &source.source);
-    for (count, what) in [(figures, "figures"), (orders, "orders")].iter().filter(|(count, _)| *count > 0) {
-        remark(arguments, &format!("{count} published {what}: {}", source.figure));
+    for (count, what) in [(values, "values"), (orders, "orders")].iter().filter(|(count, _)| *count > 0) {
+        remark(arguments, &format!("{count} published {what}: {}", source.results));
     }
     if let Some(quick) = &quick {
         remark(arguments, quick);
@@ -128,7 +128,7 @@ fn print(
     }
     print_table(conducted)?;
     if is_live {
-        // The table has live figures beside simulated and published ones already.
+        // The table has live values beside simulated and published ones already.
         return Ok(());
     }
     let quick = quick.map_or_else(String::new, |quick| format!("{quick}\n"));

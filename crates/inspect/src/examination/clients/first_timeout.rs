@@ -86,12 +86,12 @@ fn dither(timeouts: &[f64], low: f64, high: f64) -> Finding {
     // RFC 7252 §4.2 draws from ACK_TIMEOUT to ACK_TIMEOUT · ACK_RANDOM_FACTOR.
     let distance = distance_from_uniform(timeouts, 2.0, 3.0);
     let critical = critical_distance(count);
-    let figures = format!("Kolmogorov–Smirnov {distance:.2}, critical at 1 %: {critical:.2}");
+    let values = format!("Kolmogorov–Smirnov {distance:.2}, critical at 1 %: {critical:.2}");
     if distance <= critical {
-        Finding::ok(format!("random: consistent with uniform over 2–3 s ({figures})")).by(SHOULD)
+        Finding::ok(format!("random: consistent with uniform over 2–3 s ({values})")).by(SHOULD)
     } else {
         Finding::note(format!(
-            "random: the longest is {factor:.2} times the shortest, but not uniform over 2–3 s ({figures})"
+            "random: the longest is {factor:.2} times the shortest, but not uniform over 2–3 s ({values})"
         ))
         .by(SHOULD)
     }

@@ -3,7 +3,7 @@
 use crate::output::SheetValue;
 use crate::output::sheet::{Column, columns};
 use crate::papers::Published;
-use crate::results::{CellResult, CellSummary, FigureRatio, Metric};
+use crate::results::{CellResult, CellSummary, Metric, PairedRatio};
 use coapace_run::measured::RunResult;
 
 /// A row of results: a cell, its published results, its runs, and their summary.
@@ -14,7 +14,7 @@ pub(in crate::output) struct ResultRow<'a> {
     pub(super) summary: CellSummary,
     /// The main metric, the first mechanism under the same conditions, and the ratio of this row's value to the value
     /// of that mechanism, if it is known.
-    pub(super) compared: Option<(Metric, &'a CellResult, Option<FigureRatio>)>,
+    pub(super) compared: Option<(Metric, &'a CellResult, Option<PairedRatio>)>,
     pub(super) commit: &'a str,
     /// Whether the row is about a single run.
     pub(super) is_run: bool,
@@ -52,7 +52,7 @@ pub(in crate::output) const ORIGIN: &[RowColumn] = columns! {
         let run = row.runs.first().filter(|_| row.is_run);
         SheetValue::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
     },
-    /// The distance from the published figure, as a fraction of this figure; with several figures, the largest distance.
+    /// The distance from the published value, as a fraction of this value; with several values, the largest distance.
     "relative_error" => |row| row.published.and_then(|it| it.relative_error(&row.summary)).into(),
 };
 
@@ -126,7 +126,7 @@ pub(in crate::output) const NESTED: &[RowColumn] = columns! {
 };
 
 impl ResultRow<'_> {
-    fn ratio(&self) -> Option<&FigureRatio> {
+    fn ratio(&self) -> Option<&PairedRatio> {
         self.compared.as_ref()?.2.as_ref()
     }
 

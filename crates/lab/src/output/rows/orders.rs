@@ -26,10 +26,10 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
     "below" => |it| (&it.order.than).into(),
     /// The published ratio; with `>` or `>=`, the least ratio that is claimed; empty if there is none.
     "times" => |it| it.order.times.into(),
-    /// The figure of the mechanism in `above`, in the metric's unit.
-    "above_value" => |it| it.figures[0].into(),
-    /// The figure of the mechanism in `below`, in the same unit.
-    "below_value" => |it| it.figures[1].into(),
+    /// The value of the mechanism in `above`, in the metric's unit.
+    "above_value" => |it| it.values[0].into(),
+    /// The value of the mechanism in `below`, in the same unit.
+    "below_value" => |it| it.values[1].into(),
     /// `above_value` divided by `below_value`, seed by seed: the geometric mean.
     "ratio" => |it| it.ratio.map(|it| it.mean).into(),
     /// The lower end of the ratio's 95 % confidence interval.
@@ -52,7 +52,7 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
     "scenario_hash" => |it| SheetValue::Text(it.above.cell.scenario_hash.to_string()),
 };
 
-/// Returns a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
+/// Returns a row for each published order among `results`, the worst first: the conditions, the values of the two mechanisms,
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
 pub fn order_rows(commit: &str, results: &[CellResult], references: &References) -> Sheet {
     let (rows, cells) = (verdicts(results, references), results.iter().map(|result| &result.cell));

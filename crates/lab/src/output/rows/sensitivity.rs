@@ -29,8 +29,8 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = &[
         varied(it, 1, |own| &own.condition)
     }),
     ("other_value", "The value of `other_condition`.", |it| varied(it, 1, |own| &own.value)),
-    ("figures_met", "Published figures that are met.", |it| count(it.score.figures.0)),
-    ("figures", "Published figures.", |it| count(it.score.figures.1)),
+    ("values_met", "Published values that are met.", |it| count(it.score.values.0)),
+    ("values", "Published values.", |it| count(it.score.values.1)),
     ("orders_held", "Published orders and ratios that hold.", |it| count(it.score.orders.0)),
     ("orders_inconclusive", "Published orders and ratios that are inconclusive.", |it| {
         count(it.score.inconclusive)

@@ -72,9 +72,9 @@ impl<'a> TableBlock<'a> {
         }
         let _ = writeln!(text, "{}", columns.line(|column| column.padded(&column.header)));
         let _ = writeln!(text, "{}", "─".repeat(columns.width()));
-        // A bar is a share of the largest figure in the block.
-        let figure = |row: &TableRow| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
-        let largest = self.rows.iter().map(figure).fold(0.0, f64::max);
+        // A bar is a share of the largest value in the block.
+        let value = |row: &TableRow| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
+        let largest = self.rows.iter().map(value).fold(0.0, f64::max);
         // Rows are sorted by section, so a heading comes where the section changes.
         let mut section = None;
         for row in &self.rows {
@@ -83,7 +83,7 @@ impl<'a> TableBlock<'a> {
                 let indent = if columns.all.iter().any(TableColumn::has_places) { PLACE } else { 2 };
                 let _ = writeln!(text, "{}{}", " ".repeat(indent), row.section.heading());
             }
-            let share = if largest > 0.0 { figure(row) / largest } else { 0.0 };
+            let share = if largest > 0.0 { value(row) / largest } else { 0.0 };
             // Columns have cells of all blocks, in the order of the results.
             let number = columns.row_of(row.cell);
             let cell = |column: &TableColumn| {

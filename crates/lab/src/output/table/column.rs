@@ -221,14 +221,14 @@ fn published_columns(results: &[CellResult], references: &References) -> Vec<Tab
         references.published(&result.cell).is_some_and(|it| it.plain().next().is_some())
     };
     let known = results.iter().filter(|result| has_plain(result)).count();
-    // Where few mechanisms have a published figure, it says less than what they cost.
-    let [figure, error]: [u8; 2] = if 2 * known >= results.len() { [18, 20] } else { [8, 9] };
+    // Where few mechanisms have a published value, it says less than what they cost.
+    let [value, error]: [u8; 2] = if 2 * known >= results.len() { [18, 20] } else { [8, 9] };
     let mut columns = Vec::new();
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
         let cells =
-            results.iter().map(|result| significant_or_dash(references.figure(&result.cell, metric), 4));
-        columns.push(TableColumn::new(Shows::Published, &format!("published{name}"), figure, cells));
+            results.iter().map(|result| significant_or_dash(references.value(&result.cell, metric), 4));
+        columns.push(TableColumn::new(Shows::Published, &format!("published{name}"), value, cells));
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };

@@ -19,7 +19,7 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
     }
     let metric = headline(results);
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let has_published = results.iter().any(|result| references.figure(&result.cell, metric).is_some());
+    let has_published = results.iter().any(|result| references.value(&result.cell, metric).is_some());
     let header = conditions.varying.iter().cloned().chain([MECHANISM.to_owned()]);
     let header = header.chain(has_published.then(|| "published".to_owned()));
     let header = header.chain(modes.iter().map(ToString::to_string));
@@ -43,7 +43,7 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
         };
         let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
         let cells = cells
-            .chain(has_published.then(|| significant_or_dash(references.figure(&result.cell, metric), 4)));
+            .chain(has_published.then(|| significant_or_dash(references.value(&result.cell, metric), 4)));
         let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
         rows.push(cells.chain(live.iter().map(ratio)).collect());
     }

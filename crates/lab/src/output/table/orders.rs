@@ -23,7 +23,7 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
     let row = |verdict: &OrderVerdict| {
         // With one metric the legend names it once.
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
-        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let [first, second] = verdict.values.map(|value| significant_or_dash(value, 4));
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
         let (times, interval) = verdict.ratio_words();
         let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();

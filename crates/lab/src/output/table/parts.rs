@@ -22,7 +22,7 @@ fn parts(results: &[CellResult], look: Look, kind: &str, has: fn(Metric) -> bool
     let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
     let mut text = parts_by(results, kind, &metrics, of);
     while text.lines().any(|line| line.chars().count() > look.width) && metrics.len() > 1 {
-        // One after the other, because the width of the table depends on the figures.
+        // One after the other, because the width of the table depends on the values.
         metrics.pop();
         text = parts_by(results, kind, &metrics, of);
     }
@@ -38,8 +38,8 @@ fn parts_by(results: &[CellResult], kind: &str, metrics: &[Metric], of: Parts) -
         // A single flow is the whole run, which the table above has.
         for flow in flows.iter().filter(|_| flows.len() > 1) {
             let own = [result.cell.label().to_owned(), flow.name.clone(), flow.clients.to_string()];
-            let figures = metrics.iter().map(|metric| estimated(*metric, flow.estimate(*metric)));
-            rows.push(own.into_iter().chain(figures).collect());
+            let values = metrics.iter().map(|metric| estimated(*metric, flow.estimate(*metric)));
+            rows.push(own.into_iter().chain(values).collect());
         }
     }
     if rows.is_empty() {
@@ -86,8 +86,8 @@ fn populations_by(
         let populations = result.summary().populations.into_iter();
         // A mix is compared by exchanges or by transfers, and these have different columns.
         for own in populations.filter(|own| own.transfers.is_some() == by_transfers) {
-            let figures = own.figures().into_iter().map(|(_, text)| text);
-            rows.push([result.cell.label().to_owned(), own.mechanism].into_iter().chain(figures).collect());
+            let values = own.values().into_iter().map(|(_, text)| text);
+            rows.push([result.cell.label().to_owned(), own.mechanism].into_iter().chain(values).collect());
         }
     }
     if rows.is_empty() {

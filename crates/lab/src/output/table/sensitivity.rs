@@ -21,7 +21,7 @@ impl Sensitivity {
                 let _ = writeln!(text, "{:>2}  {:width$}  {score}", number + 1, value.value);
             }
         }
-        text += "\nEach condition has its chosen value beside it, and the other values below. figures: published figures that are met,\n\
+        text += "\nEach condition has its chosen value beside it, and the other values below. values: published values that are met,\n\
                  within the factor of their table or 5 %. orders: orders and ratios that hold; +n more are inconclusive.\n";
         for (title, of) in SensitivityScore::COUNTS {
             let (_, all) = of(&self.base);
@@ -58,8 +58,8 @@ impl Sensitivity {
 const AS_CHOSEN: &str = "all as chosen";
 
 /// Returns a score as text: how many values are confirmed, how many rankings hold, and how many are inconclusive.
-fn scores(SensitivityScore { figures, orders, inconclusive }: SensitivityScore) -> String {
+fn scores(SensitivityScore { values, orders, inconclusive }: SensitivityScore) -> String {
     let count = |(met, all): (usize, usize)| if all == 0 { "–".to_owned() } else { format!("{met}/{all}") };
     let more = if inconclusive == 0 { String::new() } else { format!(" +{inconclusive}") };
-    format!("{:>9}  {:>9}{more}", count(figures), count(orders))
+    format!("{:>9}  {:>9}{more}", count(values), count(orders))
 }

@@ -16,24 +16,24 @@ pub(super) fn table(results: &[CellResult], references: &References, look: Look)
     }
     let tables = nearness(&judged).into_iter().map(|table| table.words()).chain(witnesses(&judged));
     let tables: String = tables.map(|line| wrapped(&line, look.width) + "\n").collect();
-    format!("\n{}\n\n{}\n\n{tables}", figures(&judged), wrapped(FIGURES, look.width))
+    format!("\n{}\n\n{}\n\n{tables}", values(&judged), wrapped(VALUES, look.width))
 }
 
-const FIGURES: &str =
+const VALUES: &str =
     "Factor: the larger of published and measured over the smaller; beyond is more than the table's factor.";
 
-fn figures(judged: &[Judged]) -> String {
+fn values(judged: &[Judged]) -> String {
     let conditions = Conditions::of(judged.iter().map(|one| &one.result.cell));
     let has_witness = judged.iter().any(|one| one.witness.is_some());
     let [witness, by_witness] = WITNESS.map(|name| has_witness.then_some(name));
-    let header = ["mechanism", "figure", "published"].into_iter().chain(witness);
+    let header = ["mechanism", "metric", "published"].into_iter().chain(witness);
     let header = header.chain(["measured", "factor", ""]).chain(by_witness).chain(["table"]);
     let row = |one: &Judged| {
         let [witness, by_witness] = one.witness_words().map(|words| has_witness.then_some(words));
         let [published, measured] =
-            [Some(one.figure.published), one.figure.measured].map(|figure| significant_or_dash(figure, 4));
-        let cells = [one.result.cell.label().to_owned(), one.figure.metric.axis(), published];
-        let judged = [measured, significant_or_dash(one.figure.factor(), 3), one.word().to_owned()];
+            [Some(one.value.published), one.value.measured].map(|value| significant_or_dash(value, 4));
+        let cells = [one.result.cell.label().to_owned(), one.value.metric.axis(), published];
+        let judged = [measured, significant_or_dash(one.value.factor(), 3), one.word().to_owned()];
         let cells = cells.into_iter().chain(witness).chain(judged).chain(by_witness);
         conditions
             .values(&one.result.cell)
@@ -61,9 +61,9 @@ mod tests {
         far.0.cell.clients = 180;
         let (results, references) = parted([printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far]);
         let text = terminal_table(&results, &references, Look { width: 200, colours: false });
-        let (results, figures) = text.split_once(" figure ").unwrap();
+        let (results, values) = text.split_once(" metric ").unwrap();
         assert!(!results.contains("published") && !results.contains("error"), "{text}");
-        let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> = values.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[2][..2], ["180", "a"]);
         assert_eq!(rows[2][5..9], ["10.00", "25.00", "2.50", "beyond"]);
         assert_eq!(rows[3][5..9], ["10.00", "11.00", "1.10", "within"]);

@@ -22,7 +22,7 @@ pub(super) fn tables(view: &View) -> Option<String> {
         return Some(html);
     }
     let beyond = others.iter().filter(|one| !one.judged.within()).count();
-    let line = format!("The other {} figures, {beyond} of them beyond the factor", others.len());
+    let line = format!("The other {} values, {beyond} of them beyond the factor", others.len());
     Some(html + &folded(&line, &rows(others)))
 }
 
@@ -35,7 +35,7 @@ fn summary(tabled: &[Tabled]) -> String {
             "<tr><td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escape(&near.table.title),
             near.within,
-            near.figures,
+            near.values,
             near.table.factor,
             significant_or_dash(near.largest, 3),
             escape(&near.table.why)
@@ -52,12 +52,12 @@ fn summary(tabled: &[Tabled]) -> String {
 fn rows(tabled: &[Tabled]) -> String {
     let titled = tabled.iter().any(|one| !one.title.is_empty());
     let has_witness = tabled.iter().any(|one| one.judged.witness.is_some());
-    let columns = ["Mechanism", "Figure", "Published", "Measured", "Factor", "Verdict"].into_iter();
+    let columns = ["Mechanism", "Metric", "Published", "Measured", "Factor", "Verdict"].into_iter();
     let columns = columns.chain(["Witness", "By witness"].into_iter().filter(|_| has_witness));
     let mut html = String::from("<tbody>");
     for Tabled { title, mechanism: number, judged } in tabled {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
-        let figure = judged.figure;
+        let value = judged.value;
         let word = if judged.within() { "within" } else { "<strong>beyond</strong>" };
         let witness = judged.witness_words().map(|words| format!("<td>{}</td>", escape(&words)));
         let witness = if has_witness { witness.concat() } else { String::new() };
@@ -65,11 +65,11 @@ fn rows(tabled: &[Tabled]) -> String {
             html,
             "<tr>{conditions}{}<td>{}</td><td title=\"{}\">{}</td><td>{}</td><td>{}</td><td>{word}</td>{witness}</tr>",
             mechanism(*number, judged.result.cell.label()),
-            escape(&figure.metric.axis()),
+            escape(&value.metric.axis()),
             escape(&judged.table.title),
-            significant(figure.published, 4),
-            significant_or_dash(figure.measured, 4),
-            significant_or_dash(figure.factor(), 3)
+            significant(value.published, 4),
+            significant_or_dash(value.measured, 4),
+            significant_or_dash(value.factor(), 3)
         );
     }
     let head = headings(titled.then_some("Conditions").into_iter().chain(columns));

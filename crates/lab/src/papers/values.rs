@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, source: &PaperSource) -> Result<Vec<Claim>, Strin
 }
 
 fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &PaperSource) -> Result<Claim, String> {
-    let (mut settings, mut mechanism, mut figures) = (Vec::new(), "", BTreeMap::new());
+    let (mut settings, mut mechanism, mut values) = (Vec::new(), "", BTreeMap::new());
     let (mut scenario, mut table, mut witness) = (source.scenario.as_str(), None, None::<Witness>);
     for (column, field) in columns.iter().zip(record) {
         match column {
@@ -69,20 +69,20 @@ fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &PaperSour
             PaperColumn::Witness => witness = Some(field.parse()?),
             PaperColumn::Metric(metric) => {
                 let value = field.parse().ok().filter(|value: &f64| value.is_finite());
-                figures
+                values
                     .insert(*metric, value.ok_or_else(|| format!("the {metric} `{field}` is not a number"))?);
             }
         }
     }
-    // The table of a row holds for all figures of the row.
+    // The table of a row holds for all values of the row.
     let tables = table
-        .map_or_else(BTreeMap::new, |table| figures.keys().map(|metric| (*metric, table.clone())).collect());
-    // With two figures in a row it would be unknown which of them the witness has.
-    if witness.is_some() && (figures.len() != 1 || table.is_none_or(|table| table.witness.is_empty())) {
+        .map_or_else(BTreeMap::new, |table| values.keys().map(|metric| (*metric, table.clone())).collect());
+    // With two values in a row it would be unknown which of them the witness has.
+    if witness.is_some() && (values.len() != 1 || table.is_none_or(|table| table.witness.is_empty())) {
         return Err("a row with a `witness` needs exactly one metric, and a `table` that names the witness in source.toml".to_owned());
     }
-    let witnesses = figures.keys().copied().zip(witness).collect();
-    let published = Published { figures, tables, witnesses, source: source.place(), ..Published::default() };
+    let witnesses = values.keys().copied().zip(witness).collect();
+    let published = Published { values, tables, witnesses, source: source.place(), ..Published::default() };
     let (scenario, mechanism) = (scenario.to_owned(), mechanism.to_owned());
     Ok(Claim { scenario, settings, mechanism, seeds: None, published })
 }
@@ -98,9 +98,9 @@ mod tests {
         let csv = "loss,mechanism,throughput,jain\n4 %,ours,650,\n4 %,plain,190,0.97\n";
         let (trials, references) = paper("", csv).trials(true, &[]).unwrap();
         let published = |trial: &Trial| references.published(&trial.cell()).unwrap();
-        let figures: Vec<_> = trials.iter().map(|trial| published(trial).figures.clone()).collect();
-        assert_eq!(figures[0], BTreeMap::from([(Metric::Throughput, 650.0)]));
-        assert_eq!(figures[1], BTreeMap::from([(Metric::Throughput, 190.0), (Metric::Jain, 0.97)]));
+        let values: Vec<_> = trials.iter().map(|trial| published(trial).values.clone()).collect();
+        assert_eq!(values[0], BTreeMap::from([(Metric::Throughput, 650.0)]));
+        assert_eq!(values[1], BTreeMap::from([(Metric::Throughput, 190.0), (Metric::Jain, 0.97)]));
         assert_eq!(trials[0].scenario.knob("loss"), Some("4 %"));
     }
 
@@ -131,6 +131,6 @@ mod tests {
         let (trials, references) = paper(experiments, csv).trials(false, &[]).unwrap();
         let names: Vec<_> = trials.iter().map(|trial| trial.scenario.name.as_str()).collect();
         assert_eq!(names, ["nb-iot", "lossy-switch", "lte-m", "lte-m", "lossy-switch", "lossy-switch"]);
-        assert_eq!(references.figure(&trials[0].cell(), Metric::Throughput), Some(9.0));
+        assert_eq!(references.value(&trials[0].cell(), Metric::Throughput), Some(9.0));
     }
 }

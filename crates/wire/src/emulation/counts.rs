@@ -7,7 +7,7 @@ use coapace_sim::HopCounters;
 
 /// The counters of an emulation so far.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct EmulationCounts {
     /// The time since the start.
     pub elapsed: Duration,
     /// Packets that entered the network.
@@ -50,7 +50,7 @@ pub struct Figures {
     pub late: u64,
 }
 
-impl Figures {
+impl EmulationCounts {
     /// A packet that leaves more than this after it was due counts as late: the emulator did not get enough of the
     /// processor.
     pub const LATE: Duration = Duration::from_millis(5);
