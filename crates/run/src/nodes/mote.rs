@@ -326,7 +326,7 @@ impl Mote {
     }
 
     /// If the departing message is a notification, remembers its Message ID, to recognise the acknowledgement. A
-    /// non-confirmable notification ends at once.
+    /// non-confirmable notification ends at once, and the next message of its flow may go.
     fn note_notification(&mut self, now: Time, bytes: &[u8]) {
         if self.sendings.iter().all(|sending| !sending.flow.keys.observe) {
             return;
@@ -338,6 +338,7 @@ impl Mote {
         self.sendings[place].notified_as.push(message.message_id);
         if message.kind == coapace_proto::Kind::NonConfirmable {
             self.sendings[place].is_over(now, false);
+            self.send_waiting(now, place);
         }
     }
 }

@@ -73,14 +73,21 @@ pub(crate) fn elsewhere(fault: Fault, root: &[KeyEntry]) -> Fault {
     }
 }
 
-/// Collects the dotted path of every key that is not a table, with `HOP` in place of names in lists.
+/// Collects the dotted path of every key that is not a table, with the singular of the table, such as `FLOW`, in place of
+/// names in lists, as in the reference.
 fn all_paths(keys: &[KeyEntry], table: &str, paths: &mut Vec<String>) {
     for key in keys {
         let path = joined(table, key.name);
         match (key.keys.is_empty(), key.is_list) {
             (true, _) => paths.push(path),
             (false, false) => all_paths(&key.keys, &path, paths),
-            (false, true) => all_paths(&key.keys, &format!("{path}.HOP"), paths),
+            (false, true) => {
+                let name = match key.name {
+                    "up" | "down" => "HOP".to_owned(),
+                    list => list.trim_end_matches('s').to_uppercase(),
+                };
+                all_paths(&key.keys, &format!("{path}.{name}"), paths);
+            }
         }
     }
 }

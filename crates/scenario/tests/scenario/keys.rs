@@ -26,6 +26,10 @@ fn the_error_of_a_key_in_the_wrong_table_names_its_own_table() {
         refused("count = 3", "count = 3\nmtu = 296"),
         "scenarios/x.toml:7: unknown key `clients.mtu`; did you mean `network.mtu`?"
     );
+    assert_eq!(
+        refused("count = 3", "count = 3\noutstanding = 2"),
+        "scenarios/x.toml:7: unknown key `clients.outstanding`; did you mean `workload.flows.FLOW.outstanding`?"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coapace_proto::{Code, Kind, Options};
+use coapace_proto::{Code, Kind, Message, Options};
 
 use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::copies::MessageCopies;
@@ -167,8 +167,17 @@ pub(super) fn stubborn(
     const CROSSING: Duration = Duration::from_millis(100);
     requests.iter().find_map(|copies| {
         let first = copies.first();
+        let request = copies.message()?;
+        // A separate response has another Message ID, and an empty acknowledgement has no token.
+        let is_answer = |answer: &Message<'_>| {
+            let is_to_message = answer.message_id == request.message_id && answer.kind != Kind::Confirmable;
+            is_to_message || answer.code != Code::EMPTY && answer.token == request.token
+        };
         let answer = transcript.sent().find(|packet| {
-            packet.lane == first.lane && packet.peer == first.peer && packet.number > first.number
+            packet.lane == first.lane
+                && packet.peer == first.peer
+                && packet.number > first.number
+                && packet.message().is_some_and(|message| is_answer(&message))
         })?;
         let late = copies.packets.iter().find(|copy| copy.at > answer.at + CROSSING)?;
         let after = late.at.saturating_sub(answer.at).as_secs_f64();
@@ -180,6 +189,7 @@ pub(super) fn stubborn(
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
+    use super::super::super::packet::PacketDirection;
     use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, request, sound, worst};
     use super::*;
 
@@ -229,5 +239,23 @@ mod tests {
             let findings = rehearse(&case, &ExaminationTarget::default(), deaf);
             assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
         }
+    }
+
+    #[test]
+    fn a_copy_after_the_answer_to_another_request_is_no_fault() {
+        let mut transcript = Transcript::default();
+        let mut add = |direction, at, bytes| {
+            let (number, at) = (transcript.packets.len() as u32 + 1, Duration::from_millis(at));
+            let peer = ([127, 0, 0, 1], 5683).into();
+            assert!(transcript.add(Packet { number, at, lane: 0, peer, direction, bytes }));
+        };
+        add(PacketDirection::Received, 0, request(1));
+        add(PacketDirection::Received, 10, request(2));
+        add(PacketDirection::Sent, 20, empty(Kind::Acknowledgement, 1_001));
+        add(PacketDirection::Received, 2_400, request(2));
+        assert!(stubborn(&transcript, &transcript.requests(), "acknowledged").is_none());
+        transcript.packets[2].bytes = empty(Kind::Acknowledgement, 1_002);
+        let fault = stubborn(&transcript, &transcript.requests(), "acknowledged").unwrap();
+        assert_eq!(fault.measured, "the request is sent again 2.38 s after it was acknowledged");
     }
 }
