@@ -73,7 +73,12 @@ class Page {
   /** Waits until an expression is true. ../../test runs this niced beside other work, so the limit only ends what hangs. */
   async until(expression, what = expression, seconds = 600) {
     const end = Date.now() + 1000 * seconds;
-    while (!await this.value(`Boolean(${expression})`)) {
+    // A page that is being left answers with an error.
+    const holds = () => this.value(`Boolean(${expression})`).catch((error) => {
+      if (/navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/.test(error.message)) return false;
+      throw error;
+    });
+    while (!await holds()) {
       if (Date.now() > end) throw new Error(`not within ${seconds} s: ${what}; ${this.complaints.join("; ")}`);
       await new Promise((done) => setTimeout(done, 30));
     }
