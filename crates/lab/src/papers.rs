@@ -110,7 +110,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_error_in_the_folder_of_a_paper_names_its_file() {
-        for (experiments, csv, told) in [
+        for (experiments, csv, problem) in [
             (
                 "",
                 "loss,mechanism,troughput\n",
@@ -178,7 +178,7 @@ pub(crate) mod tests {
             ),
         ] {
             let error = paper(experiments, csv).trials(true, &[]).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(problem), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
     }

@@ -37,7 +37,7 @@ pub struct Starts {
     /// The number of restarts after which the client used another port.
     pub other_ports: u32,
     /// The sign by which restarts were recognised; `None` if they cannot be.
-    pub told_by: Option<Sign>,
+    pub shown_by: Option<Sign>,
     /// The median time between the last exchange before a restart and the first one after it, in seconds; `None`
     /// without a restart.
     pub pause_s: Option<f64>,
@@ -65,21 +65,21 @@ pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> 
         // Without any step the share is 0 of 0, and shows no counter.
         near > 0 && near as f64 >= COUNTED * steps().count() as f64
     };
-    let told_by = if counts(&ids_count_on) {
+    let shown_by = if counts(&ids_count_on) {
         Some(Sign::MessageIds)
     } else if counts(&tokens_count_on) {
         Some(Sign::Tokens)
     } else {
         steps().any(|pair| exchanges[pair[0]].pair != exchanges[pair[1]].pair).then_some(Sign::Ports)
     };
-    let begins_anew = |before: &CapturedExchange, next: &CapturedExchange| match told_by {
+    let has_restarted = |before: &CapturedExchange, next: &CapturedExchange| match shown_by {
         // A program that counts both has not restarted if one of them goes on.
         Some(Sign::MessageIds) => !(ids_count_on(before, next) || tokens_count_on(before, next)),
         Some(Sign::Tokens) => !tokens_count_on(before, next),
         Some(Sign::Ports) => before.pair != next.pair,
         None => false,
     };
-    let mut starts = Starts { clients: clients.len() as u32, told_by, ..Starts::default() };
+    let mut starts = Starts { clients: clients.len() as u32, shown_by, ..Starts::default() };
     let mut pauses = Vec::new();
     for (client, own) in (0u32..).zip(&clients) {
         let (mut life, mut busy_until) = (0, Time::ZERO);
@@ -88,7 +88,7 @@ pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> 
             let began = exchanges[number].began_at();
             // Requests that are open at the same time may depart out of the order of their numbers.
             if let Some(before) = before.filter(|_| busy_until <= began)
-                && begins_anew(&exchanges[before], &exchanges[number])
+                && has_restarted(&exchanges[before], &exchanges[number])
             {
                 life += 1;
                 // Across a step of the clock the length of the pause is unknown.
@@ -226,7 +226,7 @@ mod tests {
             (9, 4_000, 60_000, b""),
             (10, 4_000, 60_001, b""),
         ]);
-        assert_eq!((of, starts.told_by, starts.restarts), (vec![0, 0, 1, 1], Some(Sign::MessageIds), 1));
+        assert_eq!((of, starts.shown_by, starts.restarts), (vec![0, 0, 1, 1], Some(Sign::MessageIds), 1));
         assert!((starts.pause_s.unwrap() - 7.9).abs() < 1e-6 && starts.are_usual(), "{starts:?}");
         let (of, starts) = lives(&[
             (0, 4_000, 7, b""),
@@ -250,7 +250,7 @@ mod tests {
         let tokens: [&[u8]; 6] = [b"aaaa", b"aaab", b"aaac", b"xyzz", b"xyz{", b"xyz|"];
         let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
         let (of, starts) = lives(&requests);
-        assert_eq!((of, starts.told_by), (vec![0, 0, 0, 1, 1, 1], Some(Sign::Tokens)));
+        assert_eq!((of, starts.shown_by), (vec![0, 0, 0, 1, 1, 1], Some(Sign::Tokens)));
         // The other byte first.
         let tokens: [&[u8]; 6] = [b"aaaa", b"baaa", b"caaa", b"zzyx", b"{zyx", b"|zyx"];
         let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
@@ -265,9 +265,9 @@ mod tests {
     #[test]
     fn without_counting_message_ids_or_tokens_only_new_ports_reveal_restarts() {
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_001, 30_000, b""), (2, 4_002, 900, b"")]);
-        assert_eq!((of, starts.told_by, starts.clients), (vec![0, 1, 2], Some(Sign::Ports), 1));
+        assert_eq!((of, starts.shown_by, starts.clients), (vec![0, 1, 2], Some(Sign::Ports), 1));
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_000, 30_000, b""), (2, 4_000, 900, b"")]);
-        assert_eq!((of, starts.told_by), (vec![0, 0, 0], None));
+        assert_eq!((of, starts.shown_by), (vec![0, 0, 0], None));
     }
 
     #[test]

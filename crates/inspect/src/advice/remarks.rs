@@ -93,8 +93,8 @@ pub fn remarks(
 
 /// Returns a sentence about whether clients keep their estimates from exchange to exchange.
 fn memory(workload: &ObservedWorkload) -> String {
-    let Starts { restarts, told_by, pause_s, .. } = workload.starts;
-    let sign = match told_by {
+    let Starts { restarts, shown_by, pause_s, .. } = workload.starts;
+    let sign = match shown_by {
         Some(Sign::MessageIds) => "Message IDs",
         Some(Sign::Tokens) => "tokens",
         Some(Sign::Ports) => "port",
@@ -111,13 +111,13 @@ fn memory(workload: &ObservedWorkload) -> String {
         } else {
             format!(", except for {restarts} restarts, which are left out")
         };
-        let goes = if told_by == Some(Sign::Ports) { "goes" } else { "count" };
+        let goes = if shown_by == Some(Sign::Ports) { "goes" } else { "count" };
         return format!(
             "Measured: that clients keep their estimates from exchange to exchange. Their {sign} {goes} on{but}. If they lose \
              estimates without a restart, set workload.kind to \"random\"."
         );
     };
-    let shows = if told_by == Some(Sign::Ports) { "shows" } else { "show" };
+    let shows = if shown_by == Some(Sign::Ports) { "shows" } else { "show" };
     let pause_s = pause_s.unwrap_or(0.0);
     // A scenario has one pause for all exchanges, so a longer one before a start has no place in it.
     let left_out = if pause_s > 2.0 * workload.pause_s + 1.0 {

@@ -201,7 +201,7 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
 
 /// Returns a sentence about the restarts of clients; `None` if they cannot be recognised.
 fn starts(found: &Starts) -> Option<String> {
-    let sign = match found.told_by? {
+    let sign = match found.shown_by? {
         Sign::MessageIds => "Message IDs jump",
         Sign::Tokens => "tokens jump",
         Sign::Ports => "ports change; neither Message IDs nor tokens count",

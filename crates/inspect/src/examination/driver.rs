@@ -82,7 +82,7 @@ const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// If a client ends this many times without a request, its case ends and counts as not tested.
-const MAX_VAIN_STARTS: u32 = 3;
+const MAX_SILENT_STARTS: u32 = 3;
 
 /// A socket has failed if it returns more errors than this, one after the other.
 const MOST_ERRORS: u32 = 1_000;
@@ -239,7 +239,7 @@ struct CaseStage<'a> {
     locals: Vec<SocketAddr>,
     clients: Vec<Option<Program>>,
     /// How many times each lane's client was started since the last packet of that lane.
-    vain_starts: Vec<u32>,
+    silent_starts: Vec<u32>,
     transcript: Transcript,
     due: Vec<DueDatagram>,
     lateness: Lateness,
@@ -276,7 +276,7 @@ impl<'a> CaseStage<'a> {
             recorder,
             locals,
             clients: sockets.iter().map(|_| None).collect(),
-            vain_starts: vec![0; sockets.len()],
+            silent_starts: vec![0; sockets.len()],
             sockets,
             transcript: Transcript::default(),
             due: Vec::new(),
@@ -344,7 +344,7 @@ impl<'a> CaseStage<'a> {
                         end = at + self.case.lasts(is_quick);
                     }
                     // A packet shows that the command works.
-                    self.vain_starts[lane] = 0;
+                    self.silent_starts[lane] = 0;
                     let direction = PacketDirection::Received;
                     let packet = Packet { number, at, lane, peer, direction, bytes };
                     // The transcript is full: a stack that sends this much is judged by the beginning.
@@ -407,16 +407,16 @@ impl<'a> CaseStage<'a> {
                 if !self.transcript.exits.iter().any(|exit| exit.lane == lane) || self.case.restarts {
                     self.transcript.exits.push(Exit { lane, at, code });
                 }
-                if self.vain_starts[lane] >= MAX_VAIN_STARTS {
+                if self.silent_starts[lane] >= MAX_SILENT_STARTS {
                     let words = client.as_ref().map(Program::last_words).unwrap_or_default();
                     return Err(format!("the command ends without a request: {words}"));
                 }
             }
             let is_first = client.is_none();
             // A client that ended without a packet may have started too early, so it gets another try.
-            let is_vain = has_ended && self.vain_starts[lane] > 0;
-            if is_first || has_ended && (self.case.restarts || is_vain) {
-                self.vain_starts[lane] += 1;
+            let is_silent = has_ended && self.silent_starts[lane] > 0;
+            if is_first || has_ended && (self.case.restarts || is_silent) {
+                self.silent_starts[lane] += 1;
                 // The old process group ends before the new client takes its lane.
                 *client = None;
                 *client = Some(command.start(self.locals[lane], PATH)?);

@@ -112,23 +112,23 @@ impl TryFrom<String> for Chain {
 
     /// Parses names separated by `>`, `>=` or `=`, with an optional number before a name.
     fn try_from(text: String) -> Result<Self, String> {
-        let told = |problem: &str| format!("the order `{text}` {problem}");
+        let invalid = |problem: &str| format!("the order `{text}` {problem}");
         let (first, mut left) = upto_relation(&text);
-        let first = name(first).map_err(&told)?;
+        let first = name(first).map_err(&invalid)?;
         let mut rest = Vec::new();
         // The rest begins with the sign at which `upto_relation` stopped.
         while !left.is_empty() {
-            let (relation, after) = relation(left).map_err(&told)?;
+            let (relation, after) = relation(left).map_err(&invalid)?;
             let (part, after) = upto_relation(after);
-            rest.push(ranked(relation, part).map_err(&told)?);
+            rest.push(ranked(relation, part).map_err(&invalid)?);
             left = after;
         }
         if rest.is_empty() {
-            return Err(told("needs two mechanisms"));
+            return Err(invalid("needs two mechanisms"));
         }
         let chain = Self { first, rest };
         match repeated(chain.names()) {
-            Some(name) => Err(told(&format!("names `{name}` twice"))),
+            Some(name) => Err(invalid(&format!("names `{name}` twice"))),
             None => Ok(chain),
         }
     }

@@ -272,8 +272,8 @@ mod tests {
     #[track_caller]
     fn check_seeds(order: &Order, ratio: PairedRatio, seeds: u64) {
         assert_eq!(order.outcome(Some(ratio), None), Inconclusive);
-        let told = order.deciding_seeds(ratio, None, 10).unwrap();
-        assert!((seeds..=seeds + 1).contains(&told), "{told}");
+        let needed = order.deciding_seeds(ratio, None, 10).unwrap();
+        assert!((seeds..=seeds + 1).contains(&needed), "{needed}");
     }
 
     #[test]

@@ -315,8 +315,8 @@ pub(crate) mod tests {
         let order: Vec<_> = verdicts.iter().map(|verdict| verdict.above.cell.clients).collect();
         assert_eq!(order, [3, 4, 2, 1]);
         let reasons = reasons(&verdicts);
-        let told = ["not held, throughput a = 0.5 b", "inconclusive, throughput a > b"];
-        assert_eq!(reasons, told.map(|told| format!("{told}: other timers")));
+        let outcomes = ["not held, throughput a = 0.5 b", "inconclusive, throughput a > b"];
+        assert_eq!(reasons, outcomes.map(|outcome| format!("{outcome}: other timers")));
     }
 
     #[test]

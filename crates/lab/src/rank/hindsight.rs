@@ -107,11 +107,11 @@ mod tests {
     use crate::results::{Metric, PairedRatio};
 
     /// Makes a cell with a row of ratios for each metric, and a column for each mechanism. All ratios are significant except
-    /// those at `untold`.
-    fn cell(ratios: &[[f64; 3]], untold: &[(usize, usize)]) -> RankedCell {
+    /// those at `uncertain`.
+    fn cell(ratios: &[[f64; 3]], uncertain: &[(usize, usize)]) -> RankedCell {
         let ranked = |(number, row): (usize, &[f64; 3])| {
             let ratio = |(mechanism, &mean): (usize, &f64)| {
-                let low = if untold.contains(&(number, mechanism)) { 0.1 } else { mean * 0.999 };
+                let low = if uncertain.contains(&(number, mechanism)) { 0.1 } else { mean * 0.999 };
                 PairedRatio { mean, interval: Some((low, mean * 9.0)) }
             };
             RankedMetric {

@@ -69,10 +69,10 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         unsent: 0,
         buffer: Vec::new(),
     };
-    let driven = driver.drive(live, &way);
+    let outcome = driver.drive(live, &way);
     // If the network ended by itself, its own error says why, and the driver's only that it did.
     let network = way.close()?;
-    let ended_at = driven?;
+    let ended_at = outcome?;
     // A datagram that the system refused to send counts as lost on a link.
     let mut result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
     let mut health = Health::of(driver.lateness, network);

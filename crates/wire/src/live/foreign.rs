@@ -18,7 +18,7 @@ use crate::emulation::waiting::EmulationClock;
 use crate::program::Program;
 
 /// A client is not started again after this many starts in a row without a request.
-const MAX_VAIN_STARTS: u32 = 3;
+const MAX_SILENT_STARTS: u32 = 3;
 
 /// The number of recent exchanges that are remembered for each client.
 const REMEMBERED: usize = 32;
@@ -48,7 +48,7 @@ struct Foreigner {
     /// The socket towards the network.
     outer: UdpSocket,
     process: Option<Program>,
-    vain_starts: u32,
+    silent_starts: u32,
     recent: VecDeque<ForeignExchange>,
     first: Option<Time>,
     /// The time of the last answer that completed an exchange; `None` after the next request.
@@ -193,7 +193,7 @@ impl Foreigner {
             inner,
             outer,
             process: None,
-            vain_starts: 0,
+            silent_starts: 0,
             recent: VecDeque::new(),
             first: None,
             answered: None,
@@ -213,8 +213,8 @@ impl Foreigner {
             if !process.has_ended() {
                 return Ok(());
             }
-            if self.vain_starts >= MAX_VAIN_STARTS {
-                return Err(peer.vain(&process.last_words()));
+            if self.silent_starts >= MAX_SILENT_STARTS {
+                return Err(peer.failed(&process.last_words()));
             }
             // A process that ends without its answer has given up.
             let open = self.recent.iter().filter(|exchange| !exchange.is_answered).count();
@@ -224,7 +224,7 @@ impl Foreigner {
                 return Ok(());
             }
         }
-        self.vain_starts += 1;
+        self.silent_starts += 1;
         self.process = None;
         let address = self.inner.local_addr().map_err(LiveError::io("open a socket"))?;
         self.process = Some(peer.start_client(address, path)?);
@@ -239,7 +239,7 @@ impl Foreigner {
         let message = Message::parse(bytes).ok().filter(|message| message.code.is_request())?;
         self.requests += 1;
         // Only starts in a row without a request show a command that does not work.
-        self.vain_starts = 0;
+        self.silent_starts = 0;
         let message_id = message.message_id;
         let is_copy = |exchange: &ForeignExchange| exchange.from == from && exchange.message_id == message_id;
         if self.recent.iter().any(is_copy) {

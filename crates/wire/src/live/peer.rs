@@ -121,12 +121,12 @@ impl PeerCommand {
         // The placeholders are replaced inside the shell's line, so that the line may have quotes and pipes.
         let words = ["sh".to_owned(), "-c".to_owned(), self.command.clone()];
         let command =
-            ClientCommand::new(words.to_vec()).ok_or_else(|| self.vain("it has no place for the URI"))?;
+            ClientCommand::new(words.to_vec()).ok_or_else(|| self.failed("it has no place for the URI"))?;
         command.start(address, path).map_err(LiveError::Peer)
     }
 
     /// Returns the error of a client that ended without a request, with the last line that it wrote.
-    pub(super) fn vain(&self, message: &str) -> LiveError {
+    pub(super) fn failed(&self, message: &str) -> LiveError {
         LiveError::Peer(format!("`{}` ends without a request: {message}", self.command))
     }
 
