@@ -5,38 +5,20 @@ out twice, because requests that are safe to repeat are remembered in another ta
 """
 
 import multiprocessing
-import socket
 import struct
 import sys
 import time
 
-from loopback import GET, POST, Addresses, Bounds, Client, Message, Server, path, request
+from loopback import GET, POST, Addresses, Bounds, Client, Message, Server, flood, path, request
 
 POSTS, LATER = 3_000, 20.0
 bounds, command = Bounds(), sys.argv[1]
 server = Server(command, "--demo")
 
-
-def flood(to, sent):
-    """Sends GETs with changing Message IDs and tokens from 64 addresses, until it is ended."""
-    sockets = []
-    for number in range(64):
-        forged = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        forged.bind((f"127.3.0.{number + 1}", 0))
-        forged.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        forged.connect(to)
-        sockets.append(forged)
-    tail = request(GET, 0, b"", path("counter"))[4:]
-    while True:
-        number = sent.value
-        sockets[number % 64].send(struct.pack("!BBHI", 0x44, GET, number >> 6 & 0xffff, number) + tail)
-        sent.value += 1
-
-
 counter = Client(server.address())
 before = int(counter.ask(GET, path("counter")).payload)
 sent = multiprocessing.Value("Q", 0, lock=False)
-flooder = multiprocessing.Process(target=flood, args=(server.address(), sent), daemon=True)
+flooder = multiprocessing.Process(target=flood, args=(server.address(), sent, GET, "counter"), daemon=True)
 flooder.start()
 time.sleep(1)
 honest = Addresses()

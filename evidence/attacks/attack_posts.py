@@ -6,31 +6,14 @@ carried out twice, because no request makes a server forget another one. What it
 """
 
 import multiprocessing
-import socket
 import struct
 import sys
 import time
 
-from loopback import GET, POST, Addresses, Bounds, Client, Message, Server, path, request
+from loopback import GET, POST, Addresses, Bounds, Client, Message, Server, flood, path, request
 
 POSTS, SECONDS = 2_000, 8
 bounds, command = Bounds(), sys.argv[1]
-
-
-def flood(to, sent):
-    """Sends POSTs of 15 bytes with changing Message IDs from 64 addresses, until it is ended."""
-    sockets = []
-    for number in range(64):
-        forged = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        forged.bind((f"127.3.0.{number + 1}", 0))
-        forged.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        forged.connect(to)
-        sockets.append(forged)
-    tail = request(POST, 0, b"", path("forged"))[4:]
-    while True:
-        number = sent.value
-        sockets[number % 64].send(struct.pack("!BBHI", 0x44, POST, number >> 6 & 0xffff, number) + tail)
-        sent.value += 1
 
 
 def send(honest, to, answered):
@@ -55,7 +38,7 @@ for memory in ("64M", "1G"):
     before, answered = int(counter.ask(GET, path("counter")).payload), {}
     send(honest, server.address(), answered)
     sent = multiprocessing.Value("Q", 0, lock=False)
-    flooder = multiprocessing.Process(target=flood, args=(server.address(), sent), daemon=True)
+    flooder = multiprocessing.Process(target=flood, args=(server.address(), sent, POST, "forged"), daemon=True)
     flooder.start()
     begun, asked, done = time.monotonic(), 0, 0
     while time.monotonic() < begun + SECONDS:

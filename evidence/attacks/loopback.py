@@ -252,6 +252,22 @@ def numbered(source):
     return struct.pack("!I", 0x7f010000 + source)
 
 
+def flood(to, sent, code, text):
+    """Sends requests with changing Message IDs and tokens from 64 addresses, until it is ended. `sent` counts them."""
+    sockets = []
+    for number in range(64):
+        forged = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        forged.bind((f"127.3.0.{number + 1}", 0))
+        forged.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        forged.connect(to)
+        sockets.append(forged)
+    tail = request(code, 0, b"", path(text))[4:]
+    while True:
+        number = sent.value
+        sockets[number % 64].send(struct.pack("!BBHI", 0x44, code, number >> 6 & 0xffff, number) + tail)
+        sent.value += 1
+
+
 class Client:
     """A client with its own address that follows the protocol: it retransmits, acknowledges, and answers Echo."""
 
