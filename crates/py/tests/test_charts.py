@@ -46,7 +46,7 @@ def test_pairs_rankings_and_papers_have_charts_of_their_own() -> None:
 
 def test_a_chart_that_is_not_there_is_refused_with_the_names_of_those_that_are() -> None:
     pytest.importorskip("plotly")
-    with pytest.raises(ValueError, match="there is no chart `zzz`; there is fct-median-over-clients, "):
+    with pytest.raises(ValueError, match="`zzz` is not the name of a chart; the charts are fct-median-over-clients, "):
         SWEEP.plot("zzz")
 
 

@@ -77,7 +77,7 @@ def test_charts_are_files_of_the_size_that_is_asked_for(tmp_path: Path) -> None:
     assert results.to_figures(tmp_path / "one", ["median_fct_s"], size="column", titles=False) == 1
     (one,) = (tmp_path / "one").glob("*.svg")
     assert ' width="336" ' in one.read_text()
-    with pytest.raises(ValueError, match="there is no chart `zzz`; there is "):
+    with pytest.raises(ValueError, match="`zzz` is not the name of a chart; the charts are "):
         results.to_figures(tmp_path / "one", "zzz")
     with pytest.raises(ValueError, match="must be page, column, double or slide"):
         results.to_figures(tmp_path / "one", size="huge")  # type: ignore[arg-type]

@@ -165,6 +165,12 @@ impl Chart {
     }
 }
 
+/// Returns the error about a name that none of the charts in `known` has.
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known = known.collect::<Vec<_>>().join(", ");
+    format!("`{name}` is not the name of a chart; the charts are {known}")
+}
+
 /// Returns words as the name of a file: letters and digits in lower case, anything else a hyphen.
 pub(super) fn slug(words: &str) -> String {
     let mut slug = String::new();

@@ -123,7 +123,7 @@ mod tests {
         let wrong = Plates { charts: vec!["zzz".into()], ..Plates::default() };
         let error = report.write_figures(&dir, &wrong).unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no chart `zzz`; there is ")
+            error.starts_with("`zzz` is not the name of a chart; the charts are ")
                 && error.contains("fct-median-over-clients"),
             "{error}"
         );

@@ -10,7 +10,7 @@ use coapace_lab::lists::joined;
 use serde_json::{Value, json};
 
 use super::axis::Axis;
-use super::chart::{Body, Chart};
+use super::chart::{Body, Chart, unknown};
 use super::panels::{Charts, StyledMechanism};
 use super::report::Report;
 use super::style::{DARK, GRID, INK, PAPER, SOFT, Style};
@@ -50,8 +50,10 @@ impl Report {
         // Only notebooks need the longer form; plotly.js, which draws the page, reads `#rrggbbaa`.
         figure.map(|figure| mapped(figure, as_rgba).to_string()).ok_or_else(|| {
             let names = self.charts();
-            let there_is = if names.is_empty() { "no chart".to_owned() } else { names.join(", ") };
-            format!("there is no chart `{}`; there is {there_is}", name.unwrap_or_default())
+            match name {
+                Some(name) if !names.is_empty() => unknown(name, names.iter().map(String::as_str)),
+                _ => "the report has no charts".to_owned(),
+            }
         })
     }
 }
@@ -276,8 +278,11 @@ mod tests {
         let single = report(results(&["20"], &["default", "cocoa"]));
         assert_eq!(read(&single, Some("median_fct_s")), read(&single, Some("fct-median")));
         let error = single.figure(Some("zzz")).unwrap_err();
-        assert!(error.starts_with("there is no chart `zzz`; there is fct-median, "), "{error}");
-        assert!(Report::default().figure(None).unwrap_err().ends_with("there is no chart"));
+        assert!(
+            error.starts_with("`zzz` is not the name of a chart; the charts are fct-median, "),
+            "{error}"
+        );
+        assert!(Report::default().figure(None).unwrap_err().ends_with("the report has no charts"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::chart::Chart;
+use super::chart::{Chart, unknown};
 
 /// The charts that are written as files, and their form.
 #[derive(Clone, Debug)]
@@ -90,8 +90,7 @@ impl Plates {
             let compare: Vec<usize> =
                 compare.filter(|&place| name != "all" && all[place].name != *name).collect();
             if named.is_empty() {
-                let known: Vec<_> = all.iter().map(|chart| chart.name.as_str()).collect();
-                return Err(format!("there is no chart `{name}`; there is {}", known.join(", ")));
+                return Err(unknown(name, all.iter().map(|chart| chart.name.as_str())));
             }
             chosen.extend(if compare.is_empty() { named } else { compare });
         }

@@ -124,7 +124,7 @@ mod tests {
             report
                 .figure(Some("jain"))
                 .unwrap_err()
-                .starts_with("there is no chart `jain`; there is worst, ")
+                .starts_with("`jain` is not the name of a chart; the charts are worst, ")
         );
     }
 }
