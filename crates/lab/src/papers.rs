@@ -116,7 +116,7 @@ pub(crate) mod tests {
                 "loss,mechanism,troughput\n",
                 "papers/k/published.csv: source.toml has no knob for the column `troughput`, and `troughput` is not the name of a metric",
             ),
-            ("", "loss,throughput\n4 %,1\n", "papers/k/published.csv: there is no column `mechanism`"),
+            ("", "loss,throughput\n4 %,1\n", "papers/k/published.csv: the column `mechanism` is missing"),
             (
                 "",
                 "loss,mechanism,jain\n4 %,ours,1\n4 %,ours,high\n",

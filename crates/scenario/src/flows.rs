@@ -233,7 +233,7 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
 
     let problem = "must be 1 with `observe`: an observer has one notification at a time";
     Misfit::unless(!flow.observe || flow.outstanding == 1, "outstanding", problem)?;
-    let problem = "must be true without `observe`: there is no registration";
+    let problem = "must be true without `observe`: only observers register";
     Misfit::unless(flow.observe || flow.renew, "renew", problem)?;
     // Only a non-confirmable notification has a sender that may leave congestion control out, as Contiki's does.
     let problem = "must be true but for notifications (`observe`) that are not `confirmable`";

@@ -63,7 +63,10 @@ pub fn parse_any(text: &str) -> Result<(Mechanism, &'static Entry), String> {
         return parse_bulk(text).map(|mechanism| (mechanism, entry));
     }
     let mechanism = parse_mechanism(text)?;
-    known.find(name).map(|entry| (mechanism, entry)).ok_or_else(|| format!("there is no mechanism `{name}`"))
+    known
+        .find(name)
+        .map(|entry| (mechanism, entry))
+        .ok_or_else(|| format!("`{name}` is not the name of a mechanism"))
 }
 
 /// Returns the entry of the mechanism that `text` names, if this mechanism is for transfers of bodies only.

@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, source: &PaperSource) -> Result<Vec<Claim>, Strin
         .collect::<Result<_, String>>()?;
     // A paper may publish rankings only, and then its file is empty.
     if !text.is_empty() && !columns.iter().any(|column| matches!(column, PaperColumn::Mechanism)) {
-        return Err("there is no column `mechanism`".to_owned());
+        return Err("the column `mechanism` is missing".to_owned());
     }
     let claim = |record: csv::Result<csv::StringRecord>| {
         let record = record.map_err(|error| error.to_string())?;

@@ -156,7 +156,7 @@ pub fn rules(verdicts: &[OrderVerdict]) -> Vec<String> {
             format!("a ≥ b holds if the whole interval is above 1 less {}.", share(order.allowance.margin))
         }
         Relation::Times => format!(
-            "a = x b holds if the interval is on the same side of 1 as x, overlaps the band from x/{0} to {0}·x, and is no wider than it. It \
+            "a = x b holds if the interval is on the same side of 1 as x, overlaps the band from x/{0} to {0}·x, and is at most as wide. It \
              does not hold if the interval misses the band, or leaves at most {1} of a published difference that is larger.",
             significant(1.0 + order.allowance.tolerance, 3),
             share(order.allowance.margin)

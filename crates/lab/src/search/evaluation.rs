@@ -106,7 +106,8 @@ impl Set {
     /// # Errors
     /// Returns one line if the mechanism is unknown or the set has no such scenario.
     pub fn measure(&self, piece: &SearchPiece) -> Result<Measured, String> {
-        let drawn = self.drawn(piece.place).ok_or_else(|| format!("there is no scenario {}", piece.place))?;
+        let drawn =
+            self.drawn(piece.place).ok_or_else(|| format!("the set has no scenario {}", piece.place))?;
         piece.measure(drawn)
     }
 
