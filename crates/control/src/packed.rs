@@ -124,7 +124,7 @@ impl<T: Packed> Packed for Option<T> {
     }
 }
 
-/// Declares a struct of [`Packed`] values: a mechanism's state or exchange.
+/// Declares a struct of [`Packed`] values: the state that a mechanism keeps for a destination, or for an exchange.
 ///
 /// ```
 /// use coapace_control::{Duration, Packed, packed};

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_with_numbers_has_neither_marks_nor_pacing_nor_a_window() {
+    fn the_parameters_form_has_no_marking_no_pacing_and_no_window() {
         for name in ["ebb", "rtt-coap", "cocoa-i"] {
             let limits = seam(name).limits(&seam(name).state());
             assert_eq!(

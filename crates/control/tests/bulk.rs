@@ -6,13 +6,15 @@ mod link;
 use coapace_control::{Mechanism, Mechanisms};
 use link::{Link, Run};
 
-/// A link with the body that has to cross it: name, link, blocks, seconds of the link alone, and seconds with every gap
-/// asked for a round-trip time later, at the losses each way.
+/// A link, and the body that has to cross it.
 struct Row {
     name: &'static str,
     link: Link,
+    /// The size of the body in blocks.
     blocks: usize,
+    /// The time that the link needs for the body without losses, in seconds.
     alone: f64,
+    /// Shares of losses each way, each with the time in seconds if a missing block is requested again one round trip later.
     paced: [(f64, f64); 2],
 }
 

@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(DefaultTimer::DEFAULT.max_span(4), Duration::from_secs(45)); // RFC 7252 §4.8.2
     }
 
-    /// Returns the timeouts of an exchange of a preset in milliseconds, with a share of 2⁻⁸ for each draw.
+    /// Returns the five timeouts of an exchange with a preset, in milliseconds. The draws are in units of 2⁻⁸: 128 is a half.
     fn milliseconds(preset: &str, draws: [u8; 5]) -> [u64; 5] {
         let mut timer = DefaultTimer::DEFAULT;
         timer.set("preset", preset).unwrap();

@@ -78,9 +78,7 @@ class Fasor(Mechanism):
     def gave_up(self, x, now, elapsed):
         """Acts like an answer when the last timeout passes. The sources leave this open."""
         if self.give_up == "advance":
-            before = self.slow or F(0)
             self.suspect(x.waited)
-            self.slow = max(before, min(self.slow, self.max_rto))
 
     def suspect(self, elapsed):
         """An exchange needed retransmissions. Each variant has its own first and second state after FAST."""

@@ -144,7 +144,7 @@ parameters! {
             ..if matches!(old.ageing, Ageing::Cocoa0) { Self::COCOA0 } else { Self::COCOA_PLUS }
         },
         /// GSRTC built on Fullbackoff2 (Rathod 2022 §5.2.1 and §5.3.3): the RTO becomes the last timeout of a
-        /// retransmitted exchange if that is longer. Algorithm 2 does not print this rule.
+        /// retransmitted exchange if that is longer. The text has this rule, and the listing of Algorithm 2 omits it.
         "gsrtc-on-fullbackoff2" => |_| Self { weighting: Weighting::Gsrtc, ..Self::FULLBACKOFF2 },
         /// Californium 1.0 to 2.8: the gains of SRTT and RTTVAR swapped, an RTO of up to 32 s, a backoff of up to 60 s,
         /// and an RTO that ages past the band. Unsafe like `draft-03`.
