@@ -2,8 +2,8 @@
 
 use core::net::IpAddr;
 
-/// The most bytes that may be sent to an unverified source, as a multiple of the bytes received from it. Both counts
-/// include the headers of IP and UDP.
+/// The maximum number of bytes that may be sent to an unverified source, as a multiple of the bytes received from it.
+/// Both counts include the headers of IP and UDP.
 const AMPLIFICATION: usize = 3;
 
 /// The length of the headers of IP and UDP in a datagram, bytes: with IPv4, and with IPv6.

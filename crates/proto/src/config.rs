@@ -11,9 +11,9 @@ use crate::Patience;
 pub struct Config {
     /// MAX_RETRANSMIT: retransmissions before an exchange is given up.
     pub max_retransmit: u8,
-    /// NSTART: the most outstanding exchanges with one peer. Others wait. A mechanism with its own limit ([`Limits::nstart`])
-    /// may stay below this one and never exceeds it. `None` leaves the limit to the mechanism; it is 1 for a mechanism without
-    /// one (RFC 7252 §4.7).
+    /// NSTART: the maximum number of outstanding exchanges with one peer. Further exchanges wait. A mechanism can lower this
+    /// limit ([`Limits::nstart`]), but not raise it. With `None`, only the limit of the mechanism counts; a mechanism without
+    /// a limit has 1 (RFC 7252 §4.7).
     pub nstart: Option<u16>,
     /// True if [`Patience`] keeps the endpoint from giving up too early. Otherwise only the mechanism decides when to give up,
     /// as in most publications.
@@ -39,25 +39,25 @@ pub struct Config {
     /// ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects none, for an application that forwards
     /// responses unchanged.
     pub recognised: Option<&'static [u16]>,
-    /// The most exchanges at once, waiting ones included.
+    /// The maximum number of exchanges at once, waiting ones included.
     pub max_exchanges: u32,
-    /// The most peers to remember, in addition to observers. Beyond that, the least recently used one without an exchange is
-    /// dropped.
+    /// The maximum number of peers to remember, in addition to observers. Beyond that, the least recently used one
+    /// without an exchange is dropped.
     pub max_peers: u32,
     /// The length of the longest token that a request may have, bytes. A request with a longer one is rejected. Tokens
     /// of more than 8 bytes are an extension of RFC 8974. The endpoint keeps at most
     /// [`max_observers`](Self::max_observers) + [`max_peers`](Self::max_peers) tokens of more than 8 bytes.
     pub max_token: u16,
-    /// The most observers that may be registered here.
+    /// The maximum number of observers that may be registered here.
     pub max_observers: u32,
-    /// The most observations of other endpoints and requests to groups that this endpoint may have open.
+    /// The maximum number of observations of other endpoints and requests to groups that this endpoint may have open.
     pub max_listeners: u32,
-    /// The most acknowledgements, Resets and responses that may wait to be sent.
+    /// The maximum number of acknowledgements, Resets and responses that may wait to be sent.
     pub max_replies: u32,
-    /// The most messages to remember for deduplication. With 0 every copy is delivered again.
+    /// The maximum number of messages to remember for deduplication. With 0 every copy is delivered again.
     pub max_deduplicated: u32,
-    /// The most peers whose last request is remembered, so that a copy of it is not answered while the first answer may
-    /// still be travelling, for at most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
+    /// The maximum number of peers whose last request is remembered, so that a copy of it is not answered while the
+    /// first answer may still be travelling, for at most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
     pub max_sluiced: u32,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Deadlines {
     places: Option<Box<Vec<u32>>>,
 }
 
-/// The most deadlines for which a linear search is the fastest way to find one.
+/// The maximum number of deadlines for which a linear search is the fastest way to find one.
 const SCANNED: usize = 4;
 
 impl Deadlines {

@@ -36,9 +36,9 @@ pub(crate) enum Reaction {
 /// one. Otherwise the new message would get the answer to the old one.
 type MessageKey<A> = (A, u16, u64);
 
-/// The most repeatable requests that are remembered from one class of sources: half of all Message IDs. A client may
-/// reuse a Message ID within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this limit, its new request
-/// is not taken for a copy of the old one.
+/// The maximum number of repeatable requests that are remembered from one class of sources: half of all Message IDs. A
+/// client may reuse a Message ID within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this limit, its
+/// new request is not taken for a copy of the old one.
 const REPEATABLE: u32 = 32_768;
 
 /// How many slots one class of sources may take, as a multiple of the slots that are still free.
@@ -60,8 +60,8 @@ pub(crate) struct Deduplication<A> {
     kept: Option<ProtectedRequests<A>>,
     /// The number of repeatable messages of each class so far.
     arrived: Vec<u32>,
-    /// The most messages in each queue. After a call of [`keep_requests`](Self::keep_requests), the queues share this
-    /// number.
+    /// The maximum number of messages in each queue. After a call of [`keep_requests`](Self::keep_requests), the queues
+    /// share this number.
     bound: u32,
     seed: u64,
     source: fn(&A) -> u64,

@@ -93,7 +93,7 @@ pub(crate) enum ExchangeStage {
     Lost,
     /// The message was acknowledged. The separate response is expected.
     Acknowledged,
-    /// The exchange has ended. Its slot is free, or will be once the queue of departures has passed it.
+    /// The exchange has ended. Its slot is free, or will be once the queue of departures has no entry of it.
     Ended,
     /// The exchange has failed. Its event was not returned yet.
     Failed(Failure),

@@ -13,12 +13,12 @@ use crate::peer::Address;
 use crate::slab::Linked;
 use crate::{NONE, Setup};
 
-/// The most requests that wait in a lane. The application begins further requests only later, when it knows better
-/// which blocks are missing.
+/// The maximum number of requests that wait in a lane. The application begins further requests only later, when it
+/// knows better which blocks are missing.
 const WAITING: u16 = 4;
 
-/// How many more copies a lane sends to a silent peer after MAX_RETRANSMIT copies, each after a timeout of RFC 7252.
-/// The last one departs more than a minute after the peer became silent.
+/// How many copies a lane sends to a silent peer after MAX_RETRANSMIT copies. Each of them waits for a timeout that RFC 7252
+/// would arm, so the last one departs more than a minute after the peer became silent.
 const SLOW_COPIES: u8 = 4;
 
 /// The number of copies after which a request is given up, even if the peer answers other requests.

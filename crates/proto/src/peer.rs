@@ -160,7 +160,7 @@ pub(crate) struct Peers<C: Controller, A> {
     met: u16,
 }
 
-/// The most peers for which a linear search is the fastest way to find one.
+/// The maximum number of peers for which a linear search is the fastest way to find one.
 const SCANNED: usize = 8;
 
 impl<C: Controller, A: Address> Peers<C, A> {

@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 
 use crate::peer::Address;
 
-/// The most copies in a row that are not answered.
+/// The maximum number of copies in a row that are not answered.
 const MOST_WITHHELD: u8 = 2;
 
 /// The number of slots where the entry of one address may be stored. A hash of the address selects them.

@@ -18,8 +18,8 @@ pub use signal::Signal;
 /// Max-Message-Size until a CSM changes it, in bytes (RFC 8323 §5.3.1).
 pub const BASE_MAX_MESSAGE_SIZE: u32 = 1152;
 
-/// The most bytes before the token: a byte with the lengths of message and token, four bytes of extended length, and
-/// the code.
+/// The maximum number of bytes before the token: a byte with the lengths of message and token, four bytes of extended
+/// length, and the code.
 const MAX_HEAD: usize = 6;
 
 /// A message of a stream, which borrows the received bytes.

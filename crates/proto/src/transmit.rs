@@ -17,7 +17,7 @@ use crate::{Config, NONE, Setup};
 pub struct Transmit<A> {
     /// The destination.
     pub to: A,
-    /// The transmission in the datagram; `None` for a reply.
+    /// The exchange of the datagram, and which of its transmissions this is; `None` for a reply.
     pub step: Option<Step>,
     /// The timeout armed for the transmission; `None` if the message is non-confirmable, or if its exchange does not
     /// wait for an answer.

@@ -25,7 +25,7 @@ pub(super) struct Quick {
     known: bool,
     /// The number of blocks sent at least once, counted from the first.
     sent: u32,
-    /// The most blocks that may be sent, counted from the first that the server does not have.
+    /// The maximum number of blocks that may be sent, counted from the first that the server does not have.
     span: u32,
 }
 

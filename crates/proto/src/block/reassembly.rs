@@ -19,13 +19,13 @@ use crate::{Code, Message, Tail};
 /// The limits of a [`Reassembly`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most bodies at once. Beyond that, a body of an unverified source is discarded, or else the body that has
-    /// waited longest for its next block.
+    /// The maximum number of bodies at once. Beyond that, a body of an unverified source is discarded, or else the body
+    /// that has waited longest for its next block.
     pub max_bodies: usize,
-    /// The most bytes of one body. A larger one is answered with 4.13.
+    /// The maximum number of bytes of one body. A larger one is answered with 4.13.
     pub max_body: usize,
-    /// The most bytes of all bodies, including the options that distinguish them. Beyond that, bodies are discarded in the
-    /// sequence described at [`max_bodies`](Self::max_bodies).
+    /// The maximum number of bytes of all bodies, including the options that distinguish them. Beyond that, bodies are
+    /// discarded in the sequence described at [`max_bodies`](Self::max_bodies).
     pub max_bytes: usize,
     /// The time for which a body waits for its next block. RFC 7959 §2.5 suggests EXCHANGE_LIFETIME.
     pub patience: Duration,

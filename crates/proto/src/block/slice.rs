@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher13;
 use super::{BERT, Block};
 use crate::options::Options;
 
-/// The most bytes that the options ETag, Size2 and Block2 and the payload marker take together.
+/// The maximum number of bytes that the options ETag, Size2 and Block2 and the payload marker take together.
 const OPTIONS: usize = 10 + 6 + 5 + 1;
 
 /// A representation, or the part of it that the application has read.

@@ -366,7 +366,7 @@ fn an_oversized_response_body_or_announced_size_is_an_error() {
 }
 
 #[test]
-fn an_impossible_option_is_an_error_of_the_request() {
+fn an_option_of_invalid_length_fails_the_transfer() {
     let transfer = Transfer::new(Options::default().etag(b""), vec![], 6, 10);
     assert_eq!(transfer.request(), Err(TransferError::Option(BadOption::Length { number: 4 })));
 }

@@ -104,8 +104,8 @@ pub enum TransferError {
     Length,
     /// The ETag or the code differs from the earlier blocks, because the representation has changed.
     Changed,
-    /// Some blocks have an ETag and others have none. The size cannot show either that the blocks belong together: the
-    /// server has not stated it (Size2), or the blocks add up to another size.
+    /// Some blocks have an ETag and others have none, and no size shows that the blocks belong together: the server has not
+    /// stated it (Size2), or the blocks add up to another size.
     Untagged,
     /// The body is longer than allowed, or one of its blocks needs a number above the largest.
     TooLarge,

@@ -96,7 +96,7 @@ struct Carrier {
     endpoint: Endpoint<Mechanism, u32>,
     transfer: Transfer,
     code: Code,
-    /// The most requests under way, and the number of those.
+    /// The maximum number of requests under way, and the number of those.
     nstart: u16,
     waiting: u16,
     /// The requests that the server has not answered, and whether it has acknowledged them.

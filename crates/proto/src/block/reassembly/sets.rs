@@ -56,7 +56,7 @@ pub struct Overdue<A> {
 /// The time from the last block to the first 4.08, doubled after each one (NON_RECEIVE_TIMEOUT, RFC 9177 §7.2).
 const NON_RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The most 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
+/// The maximum number of 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
 const NON_MAX_RETRANSMIT: u8 = 4;
 
 impl BlockSets {
