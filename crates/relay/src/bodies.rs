@@ -24,17 +24,18 @@ const LONGEST: usize = 8 << 20;
 /// The least bytes that are reserved for a body, which limits the number of bodies.
 const SHORTEST: usize = 64 << 10;
 
-/// The most bodies of one client. If the client begins another, its body that was requested longest ago is given up.
+/// The maximum number of bodies of one client. If the client begins another, its body that was requested longest ago is
+/// given up.
 const OF_CLIENT: usize = 4;
 
-/// The most bytes of a body that are read beyond the client's furthest request. This limits what a client that has gone
-/// costs the server.
+/// The maximum number of bytes of a body that are read beyond the client's furthest request. This limits what a client
+/// that has gone costs the server.
 const AHEAD: usize = 128 << 10;
 
-/// The most bytes of a block.
+/// The maximum number of bytes of a block.
 const BLOCK: usize = 16 << MAX_SZX;
 
-/// The most requests of one client that wait for blocks of one body. Others are forwarded to the server.
+/// The maximum number of requests of one client that wait for blocks of one body. Others are forwarded to the server.
 const MAX_WAITING: usize = 64;
 
 /// How long a body is kept after the client's last request: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).

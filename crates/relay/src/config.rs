@@ -29,18 +29,18 @@ pub struct RelayConfig {
     /// three times the bytes that they have sent, and may use three quarters of the sources and exchanges. A request
     /// beyond that is answered with a demand for the option.
     pub verify: Verify,
-    /// The most sources, which are the clients with a port towards the server. A new source beyond that replaces the
-    /// source that was idle for longest. If none is idle, its request is answered 5.03.
+    /// The maximum number of sources, which are the clients with a port towards the server. A new source beyond that
+    /// replaces the source that was idle for longest. If none is idle, its request is answered 5.03.
     pub max_sources: u32,
-    /// The most outstanding or waiting exchanges, on each side. A request beyond that is answered 5.03. A source may
-    /// have a sixteenth as many exchanges as are free, or one.
+    /// The maximum number of outstanding or waiting exchanges, on each side. A request beyond that is answered 5.03. A
+    /// source may have a sixteenth as many exchanges as are free, or one.
     pub max_exchanges: u32,
-    /// The most outstanding or waiting exchanges of one source. A request beyond that is answered 5.03.
+    /// The maximum number of outstanding or waiting exchanges of one source. A request beyond that is answered 5.03.
     pub max_exchanges_of_source: u32,
-    /// The most bytes of all bodies that are read ahead. Bodies beyond that are not read ahead: each request for a
-    /// block is forwarded.
+    /// The maximum number of bytes of all bodies that are read ahead. Bodies beyond that are not read ahead: each
+    /// request for a block is forwarded.
     pub max_body_bytes: usize,
-    /// The most observations. A registration beyond that is answered 5.03.
+    /// The maximum number of observations. A registration beyond that is answered 5.03.
     pub max_observers: u32,
 }
 

@@ -65,7 +65,8 @@ impl FaceEndpoint {
         self.observations.get(&(from, token)).copied()
     }
 
-    /// Reserves a token for an exchange without a line, such as a request for a block that is read ahead.
+    /// Reserves a token for an exchange that no message of a client has begun, such as a request for a block that is read
+    /// ahead.
     pub(crate) fn take_token(&mut self, peer: SocketAddr, token: Token, exchange: ExchangeId) {
         self.tokens.insert((peer, token), exchange);
     }

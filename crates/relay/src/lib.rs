@@ -54,7 +54,8 @@ use face::FaceEndpoint;
 use loops::Loops;
 use sources::RelaySources;
 
-/// The most queued datagrams of other protocols. They wait only until the next call of [`Relay::poll_transmit`].
+/// The maximum number of queued datagrams of other protocols. They wait only until the next call of
+/// [`Relay::poll_transmit`].
 const MAX_UNSEEN: usize = 64;
 
 /// The relay: its clients and their exchanges, without sockets and without a clock.

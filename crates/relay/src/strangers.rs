@@ -16,7 +16,7 @@ const FRESHNESS: Duration = Duration::from_secs(300);
 /// The number of verified addresses that are remembered for each possible source.
 const ADDRESSES: usize = 4;
 
-/// A source may use one in this many of the free exchanges.
+/// A source may use at most 1/`SHARE` of the free exchanges.
 const SHARE: usize = 16;
 
 /// The bytes of a message before its token (RFC 7252 §3).
