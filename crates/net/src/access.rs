@@ -15,16 +15,16 @@ use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
 
-/// The most requests logged in a second, over all servers, because a flood would otherwise fill the disk.
+/// The maximum number of requests logged in a second, over all servers, because a flood would otherwise fill the disk.
 const MAX_LOGGED: u32 = 1_000;
 
 /// Counts the requests that are logged in each second, over all servers of the process.
 static SAMPLE: AccessRate = AccessRate(Mutex::new((None, 0, None)));
 
-/// The most unanswered requests that are tracked for the log. Further ones are not logged.
+/// The maximum number of unanswered requests that are tracked for the log. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
 
-/// The most bytes of a path in the access log.
+/// The maximum number of bytes of a path in the access log.
 const MAX_PATH: usize = 256;
 
 /// Returns whether a `tracing` subscriber wants the events of the access log.

@@ -9,11 +9,11 @@ use std::task::Poll;
 
 use crate::lock::lock;
 
-/// The most addresses of one name that are tried.
+/// The maximum number of addresses of one name that are tried.
 const MOST: usize = 16;
 
-/// The most names whose address is remembered. Beyond that an arbitrary one is forgotten, and all its addresses are tried
-/// again.
+/// The maximum number of names whose address is remembered. Beyond that an arbitrary one is forgotten, and all its
+/// addresses are tried again.
 const MOST_NAMES: usize = 1_024;
 
 /// The addresses of a server: at least one.

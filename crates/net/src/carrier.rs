@@ -19,9 +19,9 @@ use crate::datagram::hub::LockedHub;
 use crate::receivers::Receivers;
 use crate::{Error, Response, Salvage};
 
-/// The most acknowledged requests whose responses the client still awaits. The only response to a body may answer any
-/// of them, usually one of the last (RFC 9177 §4.3). If more requests than this are not acknowledged yet, their number
-/// is the limit.
+/// The maximum number of acknowledged requests whose responses the client still awaits. The only response to a body may
+/// answer any of them, usually one of the last (RFC 9177 §4.3). If more requests than this are not acknowledged yet,
+/// their number is the limit.
 const KEPT: usize = 32;
 
 /// The number of consecutive refusals (5.03) of the only outstanding request after which the transfer fails.

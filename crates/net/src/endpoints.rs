@@ -48,11 +48,11 @@ pub(crate) struct Endpoints {
     hubs: Mutex<Vec<Arc<Hub>>>,
 }
 
-/// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
+/// The maximum number of kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
 const MAX_PROFILES: usize = 16;
 
-/// The most endpoints of one kind. Each has its own port and Message IDs. All of them together can send one peer 25,000
-/// requests a second for any length of time.
+/// The maximum number of endpoints of one kind. Each has its own port and Message IDs. All of them together can send
+/// one peer 25,000 requests a second for any length of time.
 const MAX_PORTS: usize = 128;
 
 impl Endpoints {

@@ -17,7 +17,7 @@ use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
 use crate::{Error, Response};
 
-/// The most answers that may be queued. Further ones are dropped.
+/// The maximum number of answers that may be queued. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
 
 /// The time added to the leisure of the members, for the way there and back, and for their processing.

@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::uri::Uri;
 use crate::{Error, Response};
 
-/// The most requests that are held. Beyond that one of them is forgotten, and the server answers 4.29 again.
+/// The maximum number of requests that are held. Beyond that one of them is forgotten, and the server answers 4.29 again.
 const MOST: usize = 1_024;
 
 /// The shortest time that a request is held. With a Max-Age of 0, a client would otherwise repeat it without a pause.

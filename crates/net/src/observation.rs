@@ -67,8 +67,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The longest Max-Age that a client waits for, in seconds.
 const MAX_AGE: u64 = 24 * 60 * 60;
 
-/// Returns the pause before the next registration, after the server was unavailable for `refused` others. The pause is
-/// random, so that the observers of a server do not return all at once.
+/// Returns the pause before the next registration, after the server has refused `refused` registrations as
+/// unavailable. The pause is random, so that the observers of a server do not return all at once.
 fn pause(refused: u32, max_age: Option<u64>, draw: Draw) -> Duration {
     // 5 s · 2⁶ is longer than the longest pause, so a larger shift is not needed.
     let own = FIRST_PAUSE.times(1 << refused.min(6)).min(LONGEST_PAUSE);

@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use crate::address::Remote;
 use crate::log;
 
-/// The most destinations that are recorded. Beyond that an arbitrary one is dropped, and recorded again at its next error.
+/// The maximum number of destinations that are recorded. Beyond that an arbitrary one is dropped, and recorded again at
+/// its next error.
 const MOST: usize = 256;
 
 /// The number of the error EACCES on every Unix: this host may not send to the address, such as a broadcast address.

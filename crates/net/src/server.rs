@@ -33,24 +33,25 @@ pub struct ServerConfig {
     /// The number of endpoints, each with its own thread and socket. The system distributes the clients among them. The default
     /// is the number of cores that the process may use.
     pub cores: usize,
-    /// The most handlers of one endpoint over UDP or DTLS that may run at once, at least 1. A handler is called only if a slot
-    /// is free, because it may wait for something. Otherwise its request is answered 5.03. One resource may use at most as many
-    /// slots as are left, so that a slow resource leaves slots to others. Clients that have not returned an Echo option may use
-    /// half as many, and are then asked for the option. Over connections, memory is the limit ([`Budget`]).
+    /// The maximum number of handlers of one endpoint over UDP or DTLS that may run at once, at least 1. A handler is
+    /// called only if a slot is free, because it may wait for something. Otherwise its request is answered 5.03. One
+    /// resource may use at most as many slots as are left, so that a slow resource leaves slots to others. Clients that
+    /// have not returned an Echo option may use half as many, and are then asked for the option. Over connections,
+    /// memory is the limit ([`Budget`]).
     pub max_pending: u32,
-    /// The most requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an
-    /// address and a port, or a DTLS session. A client may accumulate the requests of one second. Faster requests are
-    /// answered 4.29 (RFC 8516), with the time until the next is allowed in Max-Age. Copies of one request count once,
-    /// each block of a body counts. The limit of remembered clients is the limit of peers.
+    /// The maximum number of requests that each client over UDP or DTLS may make in a second, if that is limited. A
+    /// client is an address and a port, or a DTLS session. A client may accumulate the requests of one second. Faster
+    /// requests are answered 4.29 (RFC 8516), with the time until the next is allowed in Max-Age. Copies of one request
+    /// count once, each block of a body counts. The limit of remembered clients is the limit of peers.
     pub max_rate: Option<NonZeroU32>,
     /// The time that a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). It should be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
     /// The Max-Age of a 5.03 response, in whole seconds, after which the client may try again.
     pub retry_after: Duration,
-    /// The most connections over TCP, TLS and WebSockets, over all threads. The [`budget`](Self::budget) may limit them
-    /// further. For a new connection beyond the limit, the address with the most connections loses one: first one that is still
-    /// opening, then an idle one, and among equals the one that was silent for longest.
+    /// The maximum number of connections over TCP, TLS and WebSockets, over all threads. The [`budget`](Self::budget)
+    /// may limit them further. For a new connection beyond the limit, the address with the most connections loses one:
+    /// first one that is still opening, then an idle one, and among equals the one that was silent for longest.
     pub max_connections: usize,
     /// The time after which the server closes a silent connection. A connection with observers is pinged first, and closed if
     /// it stays silent for the same time again.

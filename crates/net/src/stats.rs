@@ -65,10 +65,11 @@ counters! { extern Counters {
         warn "unverified observers removed for newer ones";
     /// Peers that were forgotten for newer ones, together with the state of their congestion control.
     Datagrams: peers_evicted => "coap_peers_evicted_total", warn "peers forgotten for newer ones";
-    /// Responses, acknowledgements and resets that were dropped, because a table of the endpoint was full.
+    /// Acknowledgements, resets and piggybacked responses that were dropped, because a table of the endpoint was full.
     Requests: replies_dropped => "coap_responses_dropped_total", warn "replies that no table had room for";
     /// Messages forgotten before EXCHANGE_LIFETIME, because the table of remembered messages was full: a copy of one
-    /// would be executed again. A server does not forget requests in this way, see `coap_requests_unremembered_total`.
+    /// would be executed again. A server refuses requests instead (`coap_requests_unremembered_total`), and forgets only
+    /// idempotent ones (`coap_idempotent_forgotten_total`).
     Datagrams: forgotten_early => "coap_duplicates_forgotten_total", warn "messages forgotten before EXCHANGE_LIFETIME";
     /// Idempotent requests forgotten before EXCHANGE_LIFETIME, because the table of remembered messages was full. A
     /// copy of one is executed again, which does no harm (RFC 7252 §4.5).
@@ -78,8 +79,8 @@ counters! { extern Counters {
 counters! {
     /// Counts of what happens between the network and an endpoint.
     pub struct NetCounters {
-        /// Datagrams longer than accepted: 2048 bytes by a server, any length by a client over UDP. Requests are answered 4.13,
-        /// others are dropped and not counted as received.
+        /// Datagrams that are too long. A server accepts 2048 bytes, and a client over UDP any length. A request is answered
+        /// 4.13 (over DTLS it is dropped). Others are dropped and not counted as received.
         Datagrams: truncated => "coap_datagrams_truncated_total", warn "datagrams longer than accepted";
         /// Datagrams that the system refused to send.
         Datagrams: send_errors => "coap_send_errors_total", warn "datagrams that the system refused to send";
@@ -91,9 +92,9 @@ counters! {
             warn "requests not carried out, because copies of them could not be recognised";
         /// Requests answered 4.29, because their client exceeded its allowed rate (`--max-rate`; RFC 8516).
         Requests: limited => "coap_requests_limited_total", warn "requests beyond the rate of their client";
-        /// Handlers over UDP and DTLS that panicked, answered 5.00.
+        /// Handlers over UDP and DTLS that panicked. The request is answered 5.00.
         Requests: panics => "coap_handler_panics_total", warn "handlers that panicked";
-        /// Separate responses that were dropped, because a table of the endpoint was full.
+        /// Separate responses that were dropped, because a table was full.
         Requests: responses_dropped => "coap_responses_dropped_total", warn "responses that no table had room for";
         /// Requests answered 4.01 with an Echo option, because the client must verify its address (RFC 9175 §2.4).
         Requests: challenged => "coap_challenges_total";
@@ -168,7 +169,7 @@ counters! {
         /// Registrations over TCP that were answered without the Observe option, because no memory was left for an
         /// observer.
         Transports: observers_refused => "coap_tcp_observers_refused_total", warn "registrations of observers over TCP refused";
-        /// Handlers over TCP that panicked, answered 5.00.
+        /// Handlers over TCP that panicked, likewise.
         Requests: panics => "coap_handler_panics_total", warn "handlers over TCP that panicked";
         /// Responses over TCP that were larger than the client accepts, and replaced with 5.00.
         Transports: too_large => "coap_tcp_responses_too_large_total", warn "responses larger than the client accepts";

@@ -12,7 +12,7 @@ use super::socket::Socket;
 use crate::Direction;
 use crate::address::{LocalAddress, Remote};
 
-/// The most datagrams in one system call.
+/// The maximum number of datagrams in one system call.
 const BATCH: usize = 32;
 
 /// The headers and buffers of a socket's batches. They stay on one thread, because the headers hold pointers.

@@ -18,7 +18,7 @@ pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
 pub(crate) trait DatagramIo {
-    /// The most system calls that receive before the first that sends.
+    /// The maximum number of system calls that receive in a row, before the driver sends.
     const READS: u32 = 32;
 
     /// Receives the datagrams that have arrived, and passes each to `each`, with its sender and whether it came to a group.
@@ -72,9 +72,9 @@ impl Reception {
     }
 }
 
-/// The most datagrams of a [`DatagramTrain`]: UDP_MAX_SEGMENTS of Linux before 6.9.
+/// The maximum number of datagrams of a [`DatagramTrain`]: UDP_MAX_SEGMENTS of Linux before 6.9.
 const MAX_SEGMENTS: usize = 64;
-/// The most bytes of a [`DatagramTrain`]. With headers, it is one datagram of IP inside the system.
+/// The maximum number of bytes of a [`DatagramTrain`]. With headers, it is one datagram of IP inside the system.
 const MAX_RUN: usize = 64_000;
 
 /// Consecutive datagrams to one destination that the system can take as one and split: UDP_SEGMENT in udp(7).

@@ -7,8 +7,8 @@ use coapace_proto::{ExchangeId, Kind, Message, Options, Responder};
 
 use crate::address::Remote;
 
-/// The most bodies in progress. Beyond that the oldest is dropped, and the client of that body requests the next set
-/// itself.
+/// The maximum number of bodies in progress. Beyond that the oldest is dropped, and the client of that body requests
+/// the next set itself.
 const MOST: usize = 64;
 
 /// The bodies in progress.

@@ -20,7 +20,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub(crate) enum SocketPurpose {
     /// A server, which answers from the address that a request was sent to.
     Serve {
-        /// Set if several sockets share the port, over which the system spreads the clients.
+        /// Set if several sockets share the port, and the system spreads the clients over these sockets.
         shared: bool,
     },
     /// A client, which receives the ICMP errors of its destinations.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The most messages recorded as unanswered. Beyond that the oldest is dropped.
+/// The maximum number of messages recorded as unanswered. Beyond that the oldest is dropped.
 const MAX_MESSAGES: usize = 64;
 
 /// The shortest time from one handshake to the next. It doubles with each handshake, up to the longest pause, until a

@@ -23,8 +23,8 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Returns the transfer through these sessions. Records that are too long are counted and dropped, because a truncated
-    /// record cannot be decrypted.
+    /// Returns a transport that sends and receives datagrams as DTLS records of these sessions. Records that are too long
+    /// are counted and dropped, because a truncated record cannot be decrypted.
     pub(crate) fn over(sessions: &Arc<Mutex<Sessions>>) -> Self {
         let longest = if lock(sessions).is_server() { MAX_DATAGRAM } else { ANY_RECORD };
         Self {

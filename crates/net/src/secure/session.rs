@@ -12,10 +12,11 @@ use crate::address::Remote;
 use crate::datagram::io::OutgoingDatagrams;
 use crate::identity::Identity;
 
-/// The most records that are queued while the socket accepts none. Further ones are dropped.
+/// The maximum number of records that are queued while the socket accepts none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// The most datagrams that are queued during a handshake. Further ones are dropped, and the endpoint retransmits them.
+/// The maximum number of datagrams that are queued during a handshake. Further ones are dropped, and the endpoint
+/// retransmits them.
 pub(super) const MAX_HELD: usize = 64;
 
 /// A session or handshake.
@@ -24,8 +25,8 @@ pub(crate) struct Session {
     pub(crate) library: dimpl::Dtls,
     /// The address that the session's records are sent to.
     pub(crate) path: Remote,
-    /// The [`Remote`] by which the endpoint knows the peer. A server's endpoint has a new name for each session, so
-    /// that the state of one session does not affect another (RFC 7252 §9.1.1).
+    /// The [`Remote`] by which the endpoint knows the peer. In a server each session has another, so that the state of one
+    /// session does not affect another (RFC 7252 §9.1.1).
     pub(crate) peer: Remote,
     /// The random of the ClientHello, by which a server recognises copies of it.
     pub(crate) random: Vec<u8>,

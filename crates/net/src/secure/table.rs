@@ -21,7 +21,7 @@ use crate::datagram::socket::Socket;
 use crate::identity::Identity;
 use crate::{DtlsCounters, Refused, log};
 
-/// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
+/// The maximum number of bytes that a record adds to a datagram: header, explicit nonce, tag.
 pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
 
 /// The alerts of a server whose handshake fails (RFC 5246 §7.2).

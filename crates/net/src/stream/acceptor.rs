@@ -49,7 +49,8 @@ impl Acceptor {
     }
 }
 
-/// The most bytes of a connection that may be queued in the kernel before TCP sends them. Otherwise the kernel would queue
-/// megabytes for a client that does not read, outside of any budget, and notifications would be old when they arrive.
+/// The maximum number of bytes of a connection that may be queued in the kernel before TCP sends them. Otherwise the
+/// kernel would queue megabytes for a client that does not read, outside of any budget, and notifications would be old
+/// when they arrive.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT: u32 = 32 << 10;

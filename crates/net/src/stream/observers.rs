@@ -14,8 +14,8 @@ use crate::conversation::{Format, Terms};
 /// The memory of an observer in addition to its request, in bytes: a task and entries in tables.
 const OBSERVER: usize = 1_024;
 
-/// The observers of one connection. When a resource has changed, the handler is called only once the client can be sent
-/// something. So no representation is queued, and the client gets the newest.
+/// The observers of one connection. After a change of a resource, the handler is not called before the connection takes more
+/// data. So no representation is queued, and the client gets the newest.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionObservers {
     /// The observers whose resource has not changed.

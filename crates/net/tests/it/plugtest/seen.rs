@@ -85,7 +85,7 @@ impl Seen {
         value.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte))
     }
 
-    /// The option is there, with this number as its value.
+    /// Asserts that the option `number` is there with the integer `value`.
     #[track_caller]
     pub(crate) fn with(self, number: u16, value: u32) -> Self {
         assert_eq!(self.uint(number), value, "option {number} of {self:?}");

@@ -91,7 +91,7 @@ impl Wire {
         self.state().client_port
     }
 
-    /// A datagram passes, or is lost.
+    /// Records a datagram. Returns whether it passes; it is lost otherwise.
     pub(crate) fn note(&self, direction: Direction, bytes: &[u8]) -> bool {
         let mut state = self.state();
         let mut seen = Seen::new(direction, bytes);
