@@ -295,6 +295,6 @@ mod tests {
         );
         let alone = Layout { places: vec![Position::default()], root: 0, sinks: vec![] };
         let error = model.waypoints(&alone, end, stream(1)).unwrap_err().to_string();
-        assert_eq!(error, "nodes need an area to move in: two places, or a margin");
+        assert_eq!(error, "nodes need an area to move in: give two positions, or a margin");
     }
 }

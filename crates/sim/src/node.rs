@@ -1,5 +1,7 @@
 //! The interface of a simulated host: four methods that send, receive and wait.
 
+use std::net::Ipv4Addr;
+
 use coapace_control::Duration;
 
 use crate::Time;
@@ -7,6 +9,13 @@ use crate::Time;
 /// The number of a host. Hosts are numbered as they are added to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// Returns the IPv4 address of the node: 10.0.0.1 for node 0 and upwards, modulo 2²⁴.
+    pub(crate) fn ipv4(self) -> Ipv4Addr {
+        Ipv4Addr::from(0x0a00_0000 | (self.0.wrapping_add(1) & 0x00ff_ffff))
+    }
+}
 
 /// The exchange and transmission that a packet belongs to. A mark travels with the packet, outside its bytes. It is the key of
 /// the random numbers drawn for the packet, so that two mechanisms have the same losses and delays at the same step.

@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(refused("dumbbell", shape(4)), "a dumbbell needs 5 nodes or more, not 4");
         assert_eq!(
             refused("dumbbell", Shape { columns: Some(10), ..shape(21) }),
-            "a dumbbell of 21 nodes has 9 nodes in a bell, which do not fill 10 columns"
+            "a dumbbell of 21 nodes has 9 nodes in each bell, too few for 10 columns"
         );
         assert_eq!(
             refused("random", shape(100)),

@@ -254,8 +254,8 @@ pub struct LowpanConfig {
 }
 
 impl LowpanConfig {
-    /// Contiki 3.x on a Cooja mote: two datagrams at a time, each for 8/16 s (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h,
-    /// `SICSLOWPAN_CONF_MAXAGE`). On other platforms the time is 20/16 s.
+    /// Contiki 3.x on a Cooja mote: two datagrams are reassembled at a time, each for 8 ticks of 1/16 s at most
+    /// (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h, `SICSLOWPAN_CONF_MAXAGE`), on other platforms for 20.
     pub const CONTIKI_3: Self = Self {
         max_frame_bytes: 127,
         hop_limit: 64,

@@ -70,9 +70,9 @@ pub struct Ipv6Packet<'a> {
 /// The content of an IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// The payload of a UDP datagram between ports 5683, under addresses of the mesh's prefix.
+    /// The payload of a UDP datagram. Both ports are 5683, and both addresses have the prefix of the mesh.
     Udp(&'a [u8]),
-    /// An ICMPv6 message of RPL with its checksum, under link-local addresses.
+    /// An ICMPv6 message of RPL with its checksum. Its addresses are link-local.
     Icmpv6(&'a [u8]),
 }
 

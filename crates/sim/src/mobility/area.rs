@@ -23,7 +23,9 @@ impl Area {
         let high = Position { x: high.x + margin_m, y: high.y + margin_m };
         let diagonal = low.distance(high);
         if diagonal <= 0.0 {
-            return Err(MobilityError("nodes need an area to move in: two places, or a margin".to_owned()));
+            return Err(MobilityError(
+                "nodes need an area to move in: give two positions, or a margin".to_owned(),
+            ));
         }
         // Beyond this, steps would be lost in the rounding of positions.
         if diagonal.is_nan() || diagonal > 1e9 {

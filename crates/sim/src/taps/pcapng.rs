@@ -1,7 +1,7 @@
 //! Captures of a network.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
 use super::capture_file::CaptureFile;
@@ -11,8 +11,8 @@ use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 /// Writes a [`CaptureFile`] of the IP packets of a run. It has three interfaces: `sent` by nodes, `delivered` to nodes, and
 /// `discarded` by the network, with a comment that says where and why.
 ///
-/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.x.y.z from the last 24 bits of n,
-/// or fd00::x:y. A server has port 5683, and others have 40000 and more. A packet too long for the length field of its
+/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.0.0.1 + n, as in packets of TCP, or
+/// fd00::1 + n. A server has port 5683, and others have 40000 and more. A packet too long for the length field of its
 /// header is left out.
 #[derive(Debug)]
 pub struct Pcapng<W> {
@@ -64,7 +64,7 @@ impl<W: Write> Pcapng<W> {
     fn address(&self, node: NodeId) -> SocketAddr {
         let port = self.port(node);
         match self.accounting {
-            Accounting::Ipv4 => (ipv4(node), port).into(),
+            Accounting::Ipv4 => (node.ipv4(), port).into(),
             Accounting::Ipv6 => (ipv6(node), port).into(),
         }
     }
@@ -109,13 +109,8 @@ impl<W: Write> Tap for Pcapng<W> {
     }
 }
 
-fn ipv4(node: NodeId) -> [u8; 4] {
-    let [_, x, y, z] = node.0.to_be_bytes();
-    [10, x, y, z]
-}
-
-fn ipv6(node: NodeId) -> [u8; 16] {
-    (0xfd00_u128 << 112 | u128::from(node.0)).to_be_bytes()
+fn ipv6(node: NodeId) -> Ipv6Addr {
+    Ipv6Addr::from((0xfd00_u128 << 112) + 1 + u128::from(node.0))
 }
 
 #[cfg(test)]
@@ -124,10 +119,9 @@ mod tests {
 
     #[test]
     fn addresses_in_a_capture_derive_from_the_node_number() {
-        assert_eq!(ipv4(NodeId(0x01_02_03)), [10, 1, 2, 3]);
-        assert_eq!(
-            ipv6(NodeId(0x0a0b_0c0d)),
-            [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0x0b, 0x0c, 0x0d]
-        );
+        assert_eq!(NodeId(0).ipv4().to_string(), "10.0.0.1");
+        assert_eq!(NodeId(0x01_02_03).ipv4().to_string(), "10.1.2.4");
+        assert_eq!(ipv6(NodeId(0)).to_string(), "fd00::1");
+        assert_eq!(ipv6(NodeId(0x0a0b_0c0d)).to_string(), "fd00::a0b:c0e");
     }
 }

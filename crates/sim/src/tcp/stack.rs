@@ -7,7 +7,7 @@ use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
 use smoltcp::phy::{self, Checksum, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp::Socket;
 use smoltcp::time::Instant;
-use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address};
+use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use crate::NodeId;
 
@@ -35,7 +35,7 @@ impl IpStack {
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             // All hosts are in 10.0.0.0/8, so no packet needs a gateway.
-            let pushed = addresses.push(IpCidr::new(address(node).into(), 8));
+            let pushed = addresses.push(IpCidr::new(node.ipv4().into(), 8));
             debug_assert!(pushed.is_ok(), "an interface has room for one address");
         });
         Self { interface, packets }
@@ -48,7 +48,7 @@ impl IpStack {
         from: (NodeId, u16),
         to: (NodeId, u16),
     ) -> bool {
-        let (from, to) = ((address(from.0), from.1), (address(to.0), to.1));
+        let (from, to) = ((from.0.ipv4(), from.1), (to.0.ipv4(), to.1));
         socket.connect(self.interface.context(), to, from).is_ok()
     }
 
@@ -87,11 +87,6 @@ impl fmt::Debug for IpStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IpStack").field("packets", &self.packets).finish_non_exhaustive()
     }
-}
-
-/// Returns the address of a node: 10.0.0.1 and upwards, in the order of the nodes.
-fn address(node: NodeId) -> Ipv4Address {
-    Ipv4Address::from(0x0a00_0000 | (node.0.wrapping_add(1) & 0x00ff_ffff))
 }
 
 /// The packets to send.

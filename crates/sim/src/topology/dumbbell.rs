@@ -26,7 +26,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     let height = match shape.columns {
         Some(columns) if columns > bell => {
             return Err(TopologyError(format!(
-                "a dumbbell of {nodes} nodes has {bell} nodes in a bell, which do not fill {columns} columns"
+                "a dumbbell of {nodes} nodes has {bell} nodes in each bell, too few for {columns} columns"
             )));
         }
         Some(columns) => bell.div_ceil(columns),

@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 /// A link of 1 Mbit/s: 1,000 bytes take 8 ms.
 const RATE: Rate = Rate { bits_per_second: 1_000_000, capacity_bytes: 50_000 };
 
-/// The moments, receivers and ECN fields of packets that arrive, by the number of their sender.
+/// The packets that arrived: moment, sender, exchange and ECN field of each.
 #[derive(Default)]
 struct Arrivals(Vec<(u64, u32, u32, Ecn)>);
 

@@ -15,13 +15,13 @@ impl NodeDraws {
         Self { stream, node, count: 0 }
     }
 
-    /// Returns a whole number of 0..`bound`, or 0 if `bound` is 0.
+    /// Draws a random integer from 0..`bound`; 0 if `bound` is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.count += 1;
         self.stream.below(bound, u64::from(self.node.0), self.count, 0)
     }
 
-    /// Returns a span shorter than `bound`, or zero if `bound` is zero.
+    /// Draws a random span shorter than `bound`; zero if `bound` is zero.
     pub(super) fn within(&mut self, bound: Span) -> Span {
         Span::from_nanos(self.below(bound.as_nanos()))
     }
