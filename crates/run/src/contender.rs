@@ -139,7 +139,7 @@ impl Contender {
             return Ok(());
         }
         Err(format!(
-            "{:?} needs at least {fewest} clients, or a mechanism has none; the scenario has {clients}",
+            "{:?} needs at least {fewest} clients, so that each mechanism has one; the scenario has {clients}",
             self.label
         ))
     }
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(tide.fits(&Scenario::load("fota-lte-m", &[]).unwrap()), Ok(()));
         assert_eq!(
             mix.fits(&scenario("2")).unwrap_err(),
-            "\"cocoa*3+default\" needs at least 3 clients, or a mechanism has none; the scenario has 2"
+            "\"cocoa*3+default\" needs at least 3 clients, so that each mechanism has one; the scenario has 2"
         );
     }
 }

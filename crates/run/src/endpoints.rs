@@ -6,7 +6,7 @@ use coapace_scenario::{Endurance, File, Flow, Scenario, WorkloadKind};
 use super::seats::Seats;
 use crate::nodes::with_path;
 
-/// The most non-confirmable requests of a flow that may wait at a client because of the rate limit.
+/// The maximum number of non-confirmable requests of a flow that may wait at a client because of the rate limit.
 const RATED: u32 = 16;
 
 /// The number of separate responses whose copies a client recognises. A client has one exchange at a time.
@@ -16,7 +16,7 @@ const COPIED: u32 = 8;
 /// duplicates.
 const ANSWERED: u32 = 128;
 
-/// The most blocks of a client that may be outstanding.
+/// The maximum number of blocks of a client that may be outstanding.
 const IN_BULK: u32 = 1_024;
 
 /// Returns the configuration of the clients' endpoints and of the servers' endpoints.

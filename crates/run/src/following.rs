@@ -7,8 +7,8 @@ use coapace_sim::{Event, Mark, NodeId, Record, Tap, Time};
 
 use crate::measured::{Journey, JourneyStep};
 
-/// The most steps of all journeys together. If there are more, the journey of every second exchange of each client is
-/// dropped. This may repeat.
+/// The maximum number of steps of all journeys together. If there are more, the journey of every second exchange of
+/// each client is dropped. This may repeat.
 const MAX_STEPS: usize = 12_000;
 
 /// The journeys so far. The key is the two ends, the lower node number first, and the number of the exchange.

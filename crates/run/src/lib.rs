@@ -54,7 +54,7 @@ type Totals = (PacketCounters, Option<Congestion>);
 /// The latest end of a run without a fixed length, in simulated time.
 const LIMIT: Time = Time::from_secs(1_000_000);
 
-/// The most points of a recorded queue length over time.
+/// The maximum number of points of a recorded queue length over time.
 const POINTS: usize = 800;
 
 /// Runs `scenario` with `contender` and the random numbers of `seed`. `observe` says whether time series are recorded.

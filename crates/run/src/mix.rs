@@ -6,7 +6,7 @@ use coapace_scenario::naming::{TCP, bulk_alone, parse_bulk, parse_mechanism, par
 /// The greatest weight of a part of a mix.
 const HEAVIEST: u32 = 100;
 
-/// The most parts of a mix.
+/// The maximum number of parts of a mix.
 const MOST: usize = 64;
 
 /// One or more mechanisms, and how they are distributed over the clients.

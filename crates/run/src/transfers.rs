@@ -29,7 +29,7 @@ const TCP_BUFFER: u32 = 1 << 20;
 /// The number of clients of a transfer whose series are recorded.
 const RECORDED: usize = 3;
 
-/// The most bytes that a CoAP message over TCP has in addition to its body.
+/// The maximum number of bytes that a CoAP message over TCP has in addition to its body.
 const AROUND: u64 = 64;
 
 /// Returns a function that makes the host for a role. `others` makes the hosts that take part in no transfer.

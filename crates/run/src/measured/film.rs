@@ -32,10 +32,10 @@ pub struct Film {
 }
 
 impl Film {
-    /// The most frames of a film.
+    /// The maximum number of frames of a film.
     pub const MAX_FRAMES: usize = 400;
-    /// The most moments of a film: the number of frames times the number of nodes. With more nodes than this, a film
-    /// has two frames.
+    /// The maximum number of moments of a film: the number of frames times the number of nodes. With more nodes than
+    /// this, a film has two frames.
     pub const MAX_MOMENTS: usize = 60_000;
 
     /// Returns the most frames that a film of this many nodes may have, at least two.
@@ -118,7 +118,7 @@ pub struct JourneyStep(
 );
 
 impl Journey {
-    /// The most steps of a journey.
+    /// The maximum number of steps of a journey.
     pub const MAX_STEPS: usize = 400;
 
     /// The number in a step that means "no node", as the receiver of a broadcast.

@@ -54,7 +54,8 @@ impl MeshResult {
         counts.into_iter().chain(states.into_iter().zip(self.energies_mj)).collect()
     }
 
-    /// Returns the number of frames and datagrams that the mesh finally lost, including fragments that found no space.
+    /// Returns the number of frames and datagrams that the mesh lost after all retries of the link, including fragments that
+    /// no buffer could take.
     pub fn drops(&self) -> u64 {
         let NodeCounters {
             not_acknowledged, channel_busy, queue_full, no_route, hop_limit, reassembly, ..

@@ -17,7 +17,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The most points of a series: more than a chart on a wide screen can show apart.
+    /// The maximum number of points of a series: more than a chart on a wide screen can show apart.
     pub const MAX_POINTS: usize = 1000;
 
     /// Makes an empty series.

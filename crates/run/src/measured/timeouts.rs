@@ -33,8 +33,8 @@ pub(crate) struct ArmedTimeouts {
     armed: VecDeque<(u32, Duration)>,
 }
 
-/// The most exchanges of a client whose last timeout is remembered. If an exchange lasts longer than this many later
-/// ones, its expired timeouts do not count.
+/// The maximum number of exchanges of a client whose last timeout is remembered. If an exchange lasts longer than this
+/// many later ones, its expired timeouts do not count.
 const MOST_ARMED: usize = 64;
 
 impl ArmedTimeouts {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use coapace_proto::{Kind, Step};
 use coapace_sim::NodeId;
 
-/// The most retransmitted messages that are remembered, to count their replies. If a client gives up more messages than
-/// this within one round trip, some spurious retransmissions are not counted.
+/// The maximum number of retransmitted messages that are remembered, to count their replies. If a client gives up more
+/// messages than this within one round trip, some spurious retransmissions are not counted.
 const RECENT: usize = 16;
 
 /// The messages that a host sent to one peer more than once, and how many of these retransmissions were spurious.
@@ -27,10 +27,19 @@ pub(super) struct RepeatedMessages {
 #[derive(Debug)]
 struct Repeated {
     exchange: u32,
-    /// The Message IDs of the message's transmissions. With most mechanisms all transmissions have the same one.
-    message_ids: Vec<u16>,
+    /// The Message ID of the first transmission, or of the first retransmission if that is unknown.
+    first_id: u16,
+    /// The Message IDs of later transmissions that differ from the one before. With most mechanisms there are none.
+    later_ids: Vec<u16>,
     retransmissions: u32,
     replies: u32,
+}
+
+impl Repeated {
+    fn has_id(&self, id: u16) -> bool {
+        // Most messages have one Message ID, and `contains` costs a call for none, too.
+        self.first_id == id || !self.later_ids.is_empty() && self.later_ids.contains(&id)
+    }
 }
 
 impl RepeatedMessages {
@@ -39,7 +48,7 @@ impl RepeatedMessages {
         let Some(id) = message_id(message) else { return };
         if step.transmission == 0 {
             // From now on the Message ID belongs to the new message.
-            self.repeated.retain(|own| !own.message_ids.contains(&id));
+            self.repeated.retain(|own| !own.has_id(id));
             self.newest = (step.exchange, id);
             return;
         }
@@ -52,10 +61,11 @@ impl RepeatedMessages {
             }
             let (exchange, first) = self.newest;
             // The ID of the first transmission is known only for the newest exchange.
-            let message_ids = vec![if exchange == step.exchange { first } else { id }];
+            let first_id = if exchange == step.exchange { first } else { id };
             self.repeated.push(Repeated {
                 exchange: step.exchange,
-                message_ids,
+                first_id,
+                later_ids: Vec::new(),
                 retransmissions: 0,
                 replies: 0,
             });
@@ -64,8 +74,8 @@ impl RepeatedMessages {
         let own = &mut self.repeated[place];
         own.retransmissions += 1;
         // Some mechanisms give a retransmission its own Message ID, to see which copy is answered.
-        if own.message_ids.last() != Some(&id) {
-            own.message_ids.push(id);
+        if *own.later_ids.last().unwrap_or(&own.first_id) != id {
+            own.later_ids.push(id);
         }
     }
 
@@ -74,7 +84,7 @@ impl RepeatedMessages {
         // Acknowledgement and Reset are types 2 and 3 (RFC 7252 §3).
         let is_reply = message.first().is_some_and(|first| (first >> 4 & 3) >= Kind::Acknowledgement as u8);
         let Some(id) = message_id(message).filter(|_| is_reply) else { return };
-        let Some(place) = self.repeated.iter().rposition(|own| own.message_ids.contains(&id)) else { return };
+        let Some(place) = self.repeated.iter().rposition(|own| own.has_id(id)) else { return };
         let own = &mut self.repeated[place];
         own.replies += 1;
         self.spurious += u64::from(own.replies > 1);

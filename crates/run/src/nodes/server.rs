@@ -28,7 +28,7 @@ pub(crate) struct ServerBehaviour {
     pub(crate) keys: ServerKeys,
     /// The bodies that clients fetch from the servers or upload to them.
     pub(crate) bodies: Vec<Arc<TransferBody>>,
-    /// The most clients that may upload a body at the same time.
+    /// The maximum number of clients that may upload a body at the same time.
     pub(crate) bringing: u32,
     /// Random numbers for service times, keyed by client and exchange.
     pub(crate) times: Stream,

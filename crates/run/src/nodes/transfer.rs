@@ -24,7 +24,7 @@ use block_set::BlockSet;
 /// The method PUT.
 pub(crate) const PUT: Code = Code(code::PUT);
 
-/// The most acknowledged requests for which a client still waits for a response.
+/// The maximum number of acknowledged requests for which a client still waits for a response.
 const MOST_TAKEN: usize = 32;
 
 /// The least pause after a transfer that failed.
