@@ -16,7 +16,7 @@ use crate::transfers::Protocol;
 /// The dotted path of the table of the mesh.
 const MESH: &str = "network.mesh";
 
-/// The most messages that a flow may make in a run. More would take days to simulate.
+/// The maximum number of messages that a flow may make in a run. More would take days to simulate.
 const MOST_MESSAGES: u128 = 1_000_000_000;
 
 /// Finds the positions of the nodes of a mesh, counts its clients, and checks the keys that depend on positions or on
@@ -87,7 +87,7 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
             // With a share of 1 only the side decides, so this try shows which of the two keys is wrong.
             let all = Flow { share: 1.0, ..flow.clone() };
             let cause = if leaves_none(&all) { "from" } else { "share" };
-            return Err(Misfit::new(flow.path(cause), "leaves no client to take part"));
+            return Err(Misfit::new(flow.path(cause), "leaves no client that sends the flow"));
         }
     }
     Ok(places)

@@ -67,11 +67,12 @@ keys! {
         end: Option<Span>, Or("none", TIME) => None;
         /// The share of the clients selected by `from` that take part. They are picked evenly, not at random.
         share: f64, PERCENTAGE => 1.0;
-        /// The most exchanges of the flow that a client may have open. A client with this many is busy.
+        /// The maximum number of exchanges of the flow that a client may have open. A client with this many is busy.
         outstanding: u16, Whole(1, 1_000) => 1;
         /// What happens to a message that is offered while its client is busy: it is dropped, or it waits in a queue.
         when_busy: WhenBusy, one_of() => WhenBusy::Drop;
-        /// The most messages that may wait in a client's queue, if `when_busy` is "queue". Further ones are dropped.
+        /// The maximum number of messages that may wait in a client's queue, if `when_busy` is "queue". Further ones
+        /// are dropped.
         queue_messages: u16, Whole(1, 10_000) => 8;
         /// For the patterns `event` and `bursts`: a delay counts in the results only if its message was offered within
         /// this time after an event or burst of this flow. That applies to the messages of all flows. If several flows

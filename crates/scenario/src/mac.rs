@@ -45,10 +45,10 @@ keys! {
         ack_wait: TIME;
         /// The interframe space: the time from the end of an attempt to the next action of the node.
         spacing: TIME;
-        /// The most frames that a node can hold, in all its queues together.
+        /// The maximum number of frames that a node can hold, in all its queues together.
         queue_frames: Whole(1, 60_000);
-        /// The most queues of a node, which has one for each neighbour that it has frames for. "one": a single queue
-        /// for all.
+        /// The maximum number of queues of a node, which has one for each neighbour that it has frames for. "one": a
+        /// single queue for all.
         neighbour_queues: Or("one", Whole(1, 15));
         /// The number of senders of which a node remembers the last frame, so that it recognises a copy. The senders
         /// heard last are remembered.

@@ -175,7 +175,7 @@ keys! {
         max_frame_bytes: Whole(64, 2_047);
         /// The hop limit of datagrams.
         hop_limit: Whole(1, 255);
-        /// The most datagrams that a node reassembles at the same time.
+        /// The maximum number of datagrams that a node reassembles at the same time.
         reassembly_contexts: Whole(1, 255);
         /// The time that a node waits for all fragments of a datagram.
         reassembly_timeout: TIME;

@@ -148,7 +148,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> 
             places[node].get_or_insert(waypoint.position);
         }
         if let Some(node) = places.iter().position(Option::is_none) {
-            return Err(format!("node {node} has no place"));
+            return Err(format!("node {node} has no position"));
         }
         (places.into_iter().flatten().collect(), None, None)
     };
@@ -211,7 +211,7 @@ mod tests {
         let (layout, _) =
             listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
         assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
-        assert_eq!(listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(), "node 1 has no place");
+        assert_eq!(listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(), "node 1 has no position");
         assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("line 1: "));
     }
 

@@ -75,11 +75,11 @@ keys! {
         etx_weight_percent as etx_weights.1: Whole(0, 100);
         /// The mean time from one probe of a neighbour to the next. With 0 s there are no probes.
         probing_interval: TIME;
-        /// The most neighbours that a node remembers.
+        /// The maximum number of neighbours that a node remembers.
         max_neighbours: Whole(1, 60_000);
-        /// The most routes that a node stores.
+        /// The maximum number of routes that a node stores.
         max_routes: Whole(1, 60_000);
-        /// The most routes that the border router stores. "same" means `max_routes`.
+        /// The maximum number of routes that the border router stores. "same" means `max_routes`.
         max_root_routes: Or("same", Whole(1, 60_000));
     }
     presets {

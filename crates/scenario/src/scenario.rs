@@ -123,7 +123,7 @@ impl Scenario {
         self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
     }
 
-    /// Returns a scenario file with all settings made. The scenario in it has the same [`hash`](Self::hash). The file keeps the
+    /// Returns this scenario as a scenario file with all settings applied. Its [`hash`](Self::hash) is the same. The file keeps the
     /// title, the defaults and the knobs, except for knobs and choices that do not fit the settings. It has no comments, and
     /// the files that it names have absolute paths.
     pub fn to_toml(&self) -> String {

@@ -66,8 +66,8 @@ impl Template {
     /// Makes a scenario with these `settings`, each a key and a value; see [`Scenario::load`].
     ///
     /// # Errors
-    /// Returns a [`ScenarioError`] that names the wrong setting, or the line if the error is only found with the
-    /// positions of a mesh.
+    /// Returns a [`ScenarioError`] that names the wrong setting. An error that depends on the positions of a mesh names
+    /// the line of the scenario file instead.
     pub fn scenario(&self, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
         self.with(settings).map_err(|fault| self.blamed(fault, settings).named(&self.path, settings))
     }

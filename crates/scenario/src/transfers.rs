@@ -74,7 +74,7 @@ words! {
 /// The largest number of blocks of a body (RFC 7959 §2.2).
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// The most bytes of a body. A run holds several bodies in memory.
+/// The maximum number of bytes of a body. A run holds several bodies in memory.
 const LARGEST: u64 = 128 << 20;
 
 /// The bytes of Q-Block1, Size1 and Request-Tag, or of ETag, Block2 and Size2, with their option headers, whichever are more.

@@ -50,7 +50,7 @@ words! {
     pub enum WorkloadKind {
         /// Clients send requests, and the mechanism keeps its state throughout.
         Continuous = "continuous",
-        /// Clients send requests in batches of random size. All state is forgotten after each batch.
+        /// Clients send requests in batches of random size, and their mechanism forgets its state after each batch.
         Random = "random",
         /// Clients send the messages of the flows.
         Flows = "flows",

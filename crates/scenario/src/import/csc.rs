@@ -16,7 +16,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use super::{bounded, coordinate, in_line, number, shown};
 use crate::schema::error;
 
-/// The most attributes of an element.
+/// The maximum number of attributes of an element.
 const MAX_ATTRIBUTES: usize = 100;
 
 /// A mesh in a simulation file. The motes are nodes, numbered from 0 in the sequence of the file, like in position files.
@@ -138,7 +138,7 @@ fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, Strin
             let (id, position) = (id(mote)?, position(mote)?);
             // Cooja gives every mote a number of its own.
             if !ids.insert(id) {
-                return Err(fault(mote, format!("there are two motes of the number {id}")));
+                return Err(fault(mote, format!("two motes have the number {id}")));
             }
             motes.push((position, description));
         }
@@ -160,7 +160,7 @@ fn id(mote: Node) -> Result<u32, String> {
 
 fn position(mote: Node) -> Result<Position, String> {
     let config = interface(mote, "Position")
-        .ok_or_else(|| fault(mote, "a mote has no place: it lacks the interface Position"))?;
+        .ok_or_else(|| fault(mote, "a mote has no position: it lacks the interface Position"))?;
     let place = child(config, "pos");
     // A missing coordinate is 0, in newer and in older files.
     let along = |axis| {
@@ -171,7 +171,7 @@ fn position(mote: Node) -> Result<Position, String> {
         text.map_or(Ok(0.0), coordinate).map_err(|problem| fault(config, problem))
     };
     if along("z")?.abs() > 0.0 {
-        return Err(fault(config, "a mote has a height; only places in the plane, with z = 0, can be read"));
+        return Err(fault(config, "a mote has a height; all must be in the plane z = 0"));
     }
     Ok(Position { x: along("x")?, y: along("y")? })
 }
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(refused(&simulation("")), "line 4: there are no motes");
         assert_eq!(
             refused(&simulation(&(mote("1", "0") + &mote("1", "5")))),
-            "line 15: there are two motes of the number 1"
+            "line 15: two motes have the number 1"
         );
         assert_eq!(
             refused(&simulation(&mote("one", "0"))),
@@ -367,7 +367,7 @@ mod tests {
         );
         assert_eq!(
             refused(&simulation(&mote("1", "0").replace("<z>0.0", "<z>1.5"))),
-            "line 14: a mote has a height; only places in the plane, with z = 0, can be read"
+            "line 14: a mote has a height; all must be in the plane z = 0"
         );
         assert_eq!(
             refused(&simulation("\n<mote></mote>")),
@@ -375,7 +375,7 @@ mod tests {
         );
         assert_eq!(
             refused(&simulation(&mote("1", "0").replace("Position", "Battery"))),
-            "line 14: a mote has no place: it lacks the interface Position"
+            "line 14: a mote has no position: it lacks the interface Position"
         );
         assert_eq!(
             refused(&simulation(&mote("1", "0")).replace("UDGM", "DirectedGraphMedium")),

@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
         }
         // Refused before the line is read, so that a long file costs no more than a valid one.
         if waypoints.len() as u64 == MAX_WAYPOINTS {
-            return Err(in_line(line, format!("there are more than {MAX_WAYPOINTS} places")));
+            return Err(in_line(line, format!("there are more than {MAX_WAYPOINTS} positions")));
         }
         waypoints.push(waypoint(text, nodes).map_err(|problem| in_line(line, problem))?);
     }

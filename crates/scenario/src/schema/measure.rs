@@ -9,7 +9,7 @@ use super::scalar::Scalar;
 /// The kind of a number in this unit, between two bounds, both included. If the unit is empty, the number has none.
 pub(crate) struct Measure(pub(crate) &'static str, pub(crate) f64, pub(crate) f64);
 
-/// The most decimals of a number. With six, a number is exact in a hash.
+/// The maximum number of decimals of a number. With six, a number is exact in a hash.
 const DECIMALS: usize = 6;
 
 impl Scalar for Measure {

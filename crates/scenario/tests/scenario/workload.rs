@@ -5,7 +5,7 @@ use coapace_sim::Span;
 use crate::{SMALLEST, load, parse, refused};
 
 #[test]
-fn a_workload_ends_after_its_exchanges_or_after_its_duration() {
+fn a_workload_takes_a_number_of_exchanges_or_a_duration() {
     let lasting = SMALLEST.replace("[workload]", "[workload]\nduration = \"60 s\"\nwarm_up = \"10 s\"");
     let workload = parse(&lasting, &[]).unwrap().workload.clone();
     assert_eq!((workload.exchanges, workload.duration), (None, Some(Span::from_secs(60))));
