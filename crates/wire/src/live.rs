@@ -32,7 +32,7 @@ use coapace_run::{Observe, needs_datagrams_alone};
 use coapace_scenario::{File, Scenario, ServiceTime, WorkloadKind};
 use coapace_sim::{Span, Time};
 
-/// The most clients of a run. Over UDP each takes two sockets, over TCP a thread and an address.
+/// The maximum number of clients of a run. Over UDP each takes two sockets, over TCP a thread and an address.
 const MOST_CLIENTS: u32 = 5_000;
 
 /// A run to be made in real time.

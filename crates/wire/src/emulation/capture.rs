@@ -10,9 +10,8 @@ use coapace_sim::{Pcapng, Record, Span, Tap};
 /// Writes the packets of an emulation as pcapng with the time of day. The interface `sent` has them before the
 /// bottleneck and `delivered` behind it; `discarded` has the packets dropped in between, with the reason.
 ///
-/// In an emulation between UDP sockets, the nth source has the address 10.x.y.z or fd00::x:y made from the number n, as
-/// in captures of a simulation; the server is 10.0.0.0 or fd00::, with port 5683. IP packets of a tunnel are written as
-/// they are.
+/// In an emulation between UDP sockets, the server has the address 10.0.0.1 or fd00::1 and port 5683, and the nth source
+/// 10.0.0.1 + n or fd00::1 + n, as in captures of a simulation. IP packets of a tunnel are written as they are.
 #[derive(Debug)]
 pub struct Capture<W> {
     file: Pcapng<W>,

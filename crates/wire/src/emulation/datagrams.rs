@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 
-/// The most datagrams of a socket that are received in a row, before packets that are due are sent.
+/// The maximum number of datagrams of a socket that are received in a row, before packets that are due are sent.
 const ROW: usize = 32;
 
 /// The longest datagram of UDP.

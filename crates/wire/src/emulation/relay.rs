@@ -21,7 +21,7 @@ pub(super) struct EmulationRelay<T> {
     accounting: Accounting,
 }
 
-/// The sockets.
+/// The sockets of the relay, and the address of the server.
 struct Ports {
     waiting: EventWaiter,
     listener: CountedSocket,

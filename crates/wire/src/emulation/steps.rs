@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_of_a_reply_is_drawn_for_the_transmission_that_arrived() {
+    fn the_loss_of_a_reply_depends_on_the_transmission_it_answers() {
         let mut steps = Steps::default();
         steps.enter(EmulationDirection::Up, PacketRole::Message(7));
         let second = steps.enter(EmulationDirection::Up, PacketRole::Message(7));

@@ -47,7 +47,7 @@ const QUEUE: u32 = 10_000;
 /// The longest IP packet.
 const LONGEST: usize = 65_535;
 
-/// The most packets that are read from a device in a row, before packets that are due are sent.
+/// The maximum number of packets that are read from a device in a row, before packets that are due are sent.
 const ROW: usize = 32;
 
 const CLIENTS: u64 = 0;
@@ -72,12 +72,6 @@ impl<T> Tunnel<T> {
     /// clients' namespace.
     pub fn clients_network(&self) -> &'static str {
         if self.is_v6 { "fd00:1::/64" } else { "10.1.0.0/16" }
-    }
-
-    /// Returns the network of the server's side, 10.2.0.0/16 or fd00:2::/64. All of its addresses are local in the
-    /// server's namespace.
-    pub fn server_network(&self) -> &'static str {
-        if self.is_v6 { "fd00:2::/64" } else { "10.2.0.0/16" }
     }
 
     /// Returns the namespace of the clients.

@@ -36,7 +36,7 @@ pub(crate) struct EventWaiter {
 /// The number of the timer among the polled descriptors.
 const TIMER: u64 = u64::MAX;
 
-/// The most descriptors that one wait reports. Packets that are due are sent before the next wait.
+/// The maximum number of descriptors that one wait reports. Packets that are due are sent before the next wait.
 const REPORTED: usize = 64;
 
 impl EventWaiter {

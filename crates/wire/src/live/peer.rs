@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after which an unanswered request is repeated, before the run.
 const REPEAT: Duration = Duration::from_millis(200);
 
-/// The most times that a resource is read to check the length of the answer: unchanged, after a payload as long as ours
-/// was written, and after a shorter one.
+/// The maximum number of times that a resource is read to check the length of the answer: unchanged, after a payload as
+/// long as ours was written, and after a shorter one.
 const ATTEMPTS: u32 = 3;
 
 /// The placeholder for the port in a command line.
@@ -32,7 +32,7 @@ const URI: &str = "{uri}";
 /// The placeholder for the address in a command line.
 const ADDRESS: &str = "{address}";
 
-/// The most clients of another stack. Each is a process.
+/// The maximum number of clients of another stack. Each is a process.
 const MOST_PROCESSES: u32 = 500;
 
 /// A command that starts the server or a client of another stack.

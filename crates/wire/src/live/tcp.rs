@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The memory of the stack of a client's thread, in bytes.
 const STACK: usize = 128 * 1024;
 
-/// The most connections that the server accepts for each client.
+/// The maximum number of connections that the server accepts for each client.
 const CONNECTIONS: u64 = 1_000;
 
 /// Makes a run over TCP.

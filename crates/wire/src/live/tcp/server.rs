@@ -25,7 +25,7 @@ pub(super) struct TcpService {
     /// The options and the payload of the response.
     pub(super) response: Vec<u8>,
     pub(super) nagle: bool,
-    /// The most connections that are accepted in the whole run.
+    /// The maximum number of connections that are accepted in the whole run.
     pub(super) most: u64,
     /// Ends the server when it becomes true.
     pub(super) stops: AtomicBool,
