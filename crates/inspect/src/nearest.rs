@@ -106,8 +106,8 @@ const FAR: f64 = 0.15;
 /// The share of first timeouts that may lie below the ACK_TIMEOUT of a fitted `default`.
 const BELOW: f64 = 0.02;
 
-/// Unevenness up to this constant divided by the root of the number of timeouts is taken for chance. For uniform
-/// numbers, unevenness times this root is 0.31 on average.
+/// If the unevenness times the square root of the number of timeouts is this at most, it is taken for chance. For uniform
+/// numbers the product is 0.31 on average.
 const CHANCE: f64 = 0.45;
 
 /// The unevenness of a timer with ticks, whose timeouts may lie anywhere within their range. It is not 0, so that a

@@ -16,7 +16,7 @@ const BUFFER: usize = 1 << 16;
 /// The largest block that is read, in bytes. tcpdump writes packets of at most 256 KiB.
 const LARGEST_BLOCK: usize = 1 << 22;
 
-/// The most interfaces that are stored for a section. Packets of further interfaces are skipped.
+/// The maximum number of interfaces that are stored for a section. Packets of further interfaces are skipped.
 const MOST_INTERFACES: usize = 10_000;
 
 /// A packet of a capture.

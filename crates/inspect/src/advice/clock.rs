@@ -28,7 +28,7 @@ const FAR_LONGER: f64 = 20.0;
 /// The number of packets needed to judge how long silences usually are.
 const USUAL: u64 = 50;
 
-/// The most eras. Further packets belong to the last era: a clock that steps more often is not usable.
+/// The maximum number of eras. Further packets belong to the last era: a clock that steps more often is not usable.
 const MOST_ERAS: usize = 10_000;
 
 /// A step of the clock of a capture.

@@ -19,10 +19,10 @@ const EXCHANGE_LIFETIME: Span = Span::from_secs(EXCHANGE_LIFETIME_S);
 /// MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
 const MAX_TRANSMIT_WAIT: Span = Span::from_secs(93);
 
-/// The most exchanges that are stored.
+/// The maximum number of exchanges that are stored.
 const MOST_EXCHANGES: usize = 1_000_000;
 
-/// The most copies, and also the most answers, that are stored for an exchange.
+/// The maximum number of copies, and also the most answers, that are stored for an exchange.
 const MOST_COPIES: usize = 255;
 
 /// A side of a client–server pair.

@@ -20,7 +20,7 @@ pub const TRIES: u64 = 240;
 /// The least number of exchanges that a try simulates. If one run has fewer, a try has several runs.
 const EXCHANGES: u32 = 2_000;
 
-/// The most runs of a try.
+/// The maximum number of runs of a try.
 const MOST_RUNS: u32 = 8;
 
 /// A path whose rate is this many times the highest rate in the capture behaves like a path with any higher rate.

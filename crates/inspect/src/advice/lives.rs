@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counting_message_ids_or_tokens_only_new_ports_reveal_restarts() {
+    fn without_sequential_ids_or_tokens_only_new_ports_reveal_restarts() {
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_001, 30_000, b""), (2, 4_002, 900, b"")]);
         assert_eq!((of, starts.shown_by, starts.clients), (vec![0, 1, 2], Some(Sign::Ports), 1));
         let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_000, 30_000, b""), (2, 4_000, 900, b"")]);

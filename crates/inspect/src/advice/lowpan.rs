@@ -13,13 +13,13 @@ use smoltcp::wire::{
 use super::capture::Point;
 use super::datagram::{CapturedDatagram, Skipped};
 
-/// The most radios whose last sequence number is stored.
+/// The maximum number of radios whose last sequence number is stored.
 const MOST_RADIOS: usize = 10_000;
 
 /// The frame type of data (IEEE 802.15.4-2015 §7.2.2.2).
 const DATA: u8 = 1;
 
-/// The most extension headers of a packet that are read.
+/// The maximum number of extension headers of a packet that are read.
 const MOST_EXTENSIONS: usize = 4;
 
 /// Reads 802.15.4 frames. A sniffer receives every radio, so it sees a datagram on each hop. The first hop counts as

@@ -33,10 +33,12 @@ pub fn remarks(
     ];
     let mut tell = |text: &str| remarks.push(text.to_owned());
     if fitted.distance > POOR {
-        tell("The fit is poor: no path of this kind behaves like the capture. Rankings on it mean little.");
+        tell(
+            "The fit is poor: no simulated path of this kind reproduces the capture. Rankings on it mean little.",
+        );
     }
     // A capture at one place has the sum of both ways only, and any split explains it.
-    tell("Guessed: that both directions delay alike. A capture beside the clients shows round trips only.");
+    tell("Assumed: both directions have equal delays. A capture beside the clients shows round trips only.");
     if link.loss > 0.001 {
         remarks.push(format!(
             "Fitted, but hardly better than guessed: that {:.1} % of requests and {:.1} % of answers are lost, apart from full \
@@ -49,26 +51,26 @@ pub fn remarks(
     // A rate shows only behind a queue, where packets leave one directly behind the other.
     if link.rate_bps > UNSEEN * measured.peak_bps {
         tell(
-            "Guessed: the rate. Packets hardly ever came one behind the other, so the path has this rate or more. Mechanisms that \
+            "Assumed: the rate. Packets rarely followed each other closely, so the path has this rate or more. Mechanisms that \
              send more copies may meet queues that the capture does not show.",
         );
     } else {
-        tell("Fitted: the rate, from answers that came one behind the other.");
+        tell("Fitted: the rate, from answers that followed each other closely.");
     }
     // A full buffer loses packets while its queue is long, and so while round trips are long. A bad link loses them at any
     // time.
     match link.buffer_bytes {
         Some(_) if measured.busy_loss > measured.quiet_loss + 0.02 => {
-            tell("Fitted: the buffer, from losses at moments when round trips were long.");
+            tell("Fitted: the buffer size, from losses while round trips were long.");
         }
-        Some(_) => tell("Guessed: the buffer. Losses do not depend on how long round trips are."),
-        None => tell(
-            "Guessed: that the buffer is never full, because losses do not depend on how long round trips are.",
-        ),
+        Some(_) => tell("Assumed: the buffer size, because losses do not depend on the round-trip time."),
+        None => {
+            tell("Assumed: the buffer is never full, because losses do not depend on the round-trip time.");
+        }
     }
     if link.burst_packets.is_some() {
         tell(
-            "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.",
+            "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Assumed: a burst loses 80 % of its packets.",
         );
     }
     remarks.push(memory(workload));
@@ -78,12 +80,10 @@ pub fn remarks(
         tell("Simplified: clients have the median number of exchanges, though some had more than others.");
     }
     if workload.interval_s.is_none() && !workload.is_pause_constant {
-        tell(
-            "Simplified: clients pause for the median of the time between an answer and the next request, though it varies.",
-        );
+        tell("Simplified: every pause between an answer and the next request is the median pause.");
     }
     if workload.servers > 1 {
-        tell("Guessed: that all servers are behind the same path.");
+        tell("Assumed: all servers are behind the same path.");
     }
     if workload.separate > 0.1 {
         tell("Left out: separate responses. The answer comes with the acknowledgement here.");
@@ -99,7 +99,7 @@ fn memory(workload: &ObservedWorkload) -> String {
         Some(Sign::Tokens) => "tokens",
         Some(Sign::Ports) => "port",
         None => {
-            return "Guessed: that clients keep their estimates from exchange to exchange. They count neither Message IDs nor \
+            return "Assumed: clients keep their estimates from exchange to exchange. They count neither Message IDs nor \
                     tokens, so no restart would show. If they lose estimates, because they sleep or restart, set workload.kind to \"random\"."
                 .to_owned();
         }
@@ -113,7 +113,7 @@ fn memory(workload: &ObservedWorkload) -> String {
         };
         let goes = if shown_by == Some(Sign::Ports) { "goes" } else { "count" };
         return format!(
-            "Measured: that clients keep their estimates from exchange to exchange. Their {sign} {goes} on{but}. If they lose \
+            "Measured: clients keep their estimates from exchange to exchange. Their {sign} {goes} on{but}. If they lose \
              estimates without a restart, set workload.kind to \"random\"."
         );
     };
@@ -126,7 +126,7 @@ fn memory(workload: &ObservedWorkload) -> String {
         String::new()
     };
     format!(
-        "Measured: that clients restart after {fewest} to {most} exchanges, {restarts} times in all, which their {sign} {shows}. Guessed: that \
+        "Measured: clients restart after {fewest} to {most} exchanges, {restarts} times in all, as their {sign} {shows}. Assumed: \
          they lose their estimates then. If they keep them in storage, set workload.kind to \"continuous\".{left_out}"
     )
 }
@@ -143,9 +143,9 @@ fn persistence(workload: &ObservedWorkload) -> String {
             )
         }
         None if retransmissions <= 4 => {
-            "Guessed: MAX_RETRANSMIT is 4, as in RFC 7252. No exchange was given up.".to_owned()
+            "Assumed: MAX_RETRANSMIT is 4, as in RFC 7252. No exchange was given up.".to_owned()
         }
-        None => "Guessed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange, and none that was given up."
+        None => "Assumed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange, and none that was given up."
             .to_owned(),
     }
 }

@@ -23,7 +23,7 @@ use super::traffic::Traffic;
 use super::workload::ObservedWorkload;
 use crate::nearest::{Nearest, ORIGIN};
 
-/// The most exchanges that are replayed.
+/// The maximum number of exchanges that are replayed.
 const MOST: usize = 200_000;
 
 /// The result of one mechanism in a replay.

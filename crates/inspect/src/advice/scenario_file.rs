@@ -134,8 +134,8 @@ impl ScenarioFile<'_> {
     }
 }
 
-/// Returns the text of a scenario file in which `key` has the value `value`; the key is added if it is missing. In the
-/// key of a hop, such as `network.up.path.rate`, `path` is the name of the hop, and its table is `[[network.up]]`.
+/// Returns the text of a scenario file in which `key` has the value `value`; the key is added if it is missing. Hops have
+/// names: `network.up.path.rate` is the key `rate` in the table `[[network.up]]` with the name `path`.
 fn with_setting(text: &str, key: &str, value: &str) -> String {
     let (table, key) = key.rsplit_once('.').unwrap_or(("", key));
     let hops = table.strip_suffix(".path").unwrap_or(table);

@@ -15,10 +15,10 @@ const AT_ONCE: Span = Span::from_nanos(1_000_000);
 /// distinguishes packets (RFC 6864 §4.1).
 const SOON: Span = Span::from_secs(1);
 
-/// The most datagrams that are stored.
+/// The maximum number of datagrams that are stored.
 const MOST: usize = 1 << 16;
 
-/// The most senders whose IPv4 Identifications are tracked.
+/// The maximum number of senders whose IPv4 Identifications are tracked.
 const MOST_SENDERS: usize = 100_000;
 
 /// The datagrams of the last second of a capture.

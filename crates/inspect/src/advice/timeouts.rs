@@ -24,13 +24,13 @@ pub struct UsedTimeouts {
     pub first_max_s: f64,
     /// The median ratio of an interval between copies to the interval before; `None` without a second retransmission.
     pub growth: Option<f64>,
-    /// The most retransmissions of an exchange.
+    /// The maximum number of retransmissions of an exchange.
     pub retransmissions: usize,
     /// The nearest mechanism; `None` if no known one marks its copies like these clients.
     pub nearest: Option<Nearest>,
 }
 
-/// The most exchanges that are used to find the nearest mechanism.
+/// The maximum number of exchanges that are used to find the nearest mechanism.
 const ENOUGH: usize = 20_000;
 
 impl UsedTimeouts {

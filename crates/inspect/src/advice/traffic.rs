@@ -27,7 +27,7 @@ pub const COAP_PORT: u16 = 5683;
 /// The port of CoAP over DTLS (RFC 7252 §12.7).
 const COAPS_PORT: u16 = 5684;
 
-/// The most client–server pairs that are stored.
+/// The maximum number of client–server pairs that are stored.
 const MOST_PAIRS: usize = 100_000;
 
 /// Where on the path a capture was taken.
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_after_a_backward_clock_step_is_ignored_and_a_retransmission_counts() {
+    fn a_duplicate_counts_as_a_retransmission_unless_the_clock_stepped_back() {
         let ask = |us| answered(us, 7)[0].clone();
         let (traffic, findings) =
             found(&[ask(10_000_000), ask(12_000_000), answered(12_000_000, 7)[1].clone()]);

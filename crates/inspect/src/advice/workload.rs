@@ -34,9 +34,9 @@ pub struct ObservedWorkload {
     pub interval_s: Option<f64>,
     /// The time from the first request of the first client to the first request of the last, in seconds.
     pub spread_s: f64,
-    /// The most exchanges that a client had outstanding at a time.
+    /// The maximum number of exchanges that a client had outstanding at a time.
     pub outstanding: u16,
-    /// The most retransmissions of an exchange.
+    /// The maximum number of retransmissions of an exchange.
     pub retransmissions: u8,
     /// The number of exchanges that were given up: neither answered nor outstanding at the end.
     pub given_up: u64,

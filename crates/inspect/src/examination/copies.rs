@@ -115,7 +115,7 @@ mod tests {
     use PacketDirection::{Received, Sent};
 
     #[test]
-    fn the_marking_of_a_client_is_recognised_from_its_copies() {
+    fn retransmissions_reveal_how_a_client_marks_them() {
         let marking = |ids: [u16; 2], tokens: [&[u8]; 2]| {
             let transcript =
                 transcript(&[(1, Received, ids[0], tokens[0]), (2, Received, ids[1], tokens[1])]);

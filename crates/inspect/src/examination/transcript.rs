@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::copies::MessageCopies;
 use super::packet::Packet;
 
-/// The most packets that are stored for a case. Further packets are ignored.
+/// The maximum number of packets that are stored for a case. Further packets are ignored.
 pub(crate) const MAX_PACKETS: usize = 20_000;
 
 /// The exit of a client process.

@@ -19,8 +19,8 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The notifications that the examiner sends: milliseconds after the registration, the number of the Message ID, and
-/// the sequence number. Sequence number 4 is lost, 5 comes late, after 6, and 6 comes twice.
+/// The notifications that the examiner sends: milliseconds after the registration, index of the Message ID (equal for
+/// copies), and Observe sequence number. Sequence number 4 is lost, 5 comes after 6, and 6 comes twice.
 const NOTIFICATIONS: [(u64, u16, u32); 5] =
     [(400, 1, 3), (900, 2, 6), (1_300, 3, 5), (1_700, 2, 6), (2_300, 4, 7)];
 

@@ -141,7 +141,8 @@ mod tests {
     use super::*;
     use coapace_proto::Message;
 
-    /// Returns the findings about a server that answers requests for these blocks with other blocks.
+    /// Returns the worst severity of a server that answers a request for some blocks with the blocks that `blocks` returns
+    /// for them.
     fn judged(blocks: impl Fn(&[u32]) -> Vec<u32>) -> Severity {
         let target = ExaminationTarget {
             large: Some(Options::new().uri_path("large")),
