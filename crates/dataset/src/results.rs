@@ -208,7 +208,8 @@ pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
     table(matrix.rows(VERSION))
 }
 
-/// Returns a row for each metric of each mechanism in each cell: the columns of `coapace rank --format csv`.
+/// Returns the ratios of a ranking, a row for each cell, mechanism and metric. The columns are the columns of
+/// `coapace rank --format csv`.
 ///
 /// # Errors
 /// An error of Arrow.

@@ -206,12 +206,12 @@ fn the_types_of_columns_do_not_depend_on_the_values_in_a_part_of_a_sweep() {
         ("knob.clients", DataType::Float64),
         ("knob.errors", DataType::Utf8),
         ("share.cocoa", DataType::Float64),
-        ("set.network.up.radio.delay", DataType::Utf8),
+        ("knob.network.up.radio.delay", DataType::Utf8),
     ] {
         assert_eq!(types.get(name), Some(&kind), "{name}");
     }
     // However it was written, a value is what the scenario made of it.
-    let mut delays = texts(&rows, "set.network.up.radio.delay");
+    let mut delays = texts(&rows, "knob.network.up.radio.delay");
     delays.sort();
     delays.dedup();
     assert_eq!(delays, ["1 s", "100 ms"]);
@@ -273,7 +273,7 @@ fn a_directory_of_a_sweep_refuses_plans_of_another_sweep() {
     );
     let text =
         plan(&[("clients", "2"), (FEW.0, "5"), ("network.up.radio.delay", "1 s")], &["default"], (1, 1));
-    assert!(refusal(folder.path(), &text).contains("no column `set.network.up.radio.delay`"));
+    assert!(refusal(folder.path(), &text).contains("no column `knob.network.up.radio.delay`"));
 
     let held = SweepDirectory::open(folder.path(), &first, None).unwrap();
     assert!(refusal(folder.path(), &first).contains("another sweep writes into it"));

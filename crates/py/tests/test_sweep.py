@@ -37,7 +37,7 @@ def test_a_dataset_has_a_row_for_each_run_and_the_hashes_of_run(tmp_path: Path) 
     part = frame.filter((polars.col("knob.clients") == 5) & (polars.col("knob.buffer") == 2500))
     assert part["mechanism"].to_list() == ["cocoa"] * 3 + ["default"] * 3
     assert part["trace_hash"].to_list() == results.runs["trace_hash"][3:] + results.runs["trace_hash"][:3]
-    assert set(frame["set.workload.exchanges"]) == {5.0}
+    assert set(frame["knob.workload.exchanges"]) == {5.0}
 
 
 def test_rows_are_equal_for_any_number_of_threads_and_shards_and_after_a_stop(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_amounts_have_columns_of_numbers_in_base_units(tmp_path: Path) -> None:
     grid = {"network.up.radio.delay": ["0.05 s", "1 s"], "network.up.radio.loss": "5 %", "errors": ["none", "low"]}
     frame = coapace.sweep(FEW.set("clients", 2), grid, "default", seeds=1, to=tmp_path, progress=False).to_polars()
     assert sorted(set(frame["number.network.up.radio.delay"])) == [0.05, 1.0]
-    assert set(frame["set.network.up.radio.delay"]) == {"50 ms", "1 s"}
+    assert set(frame["knob.network.up.radio.delay"]) == {"50 ms", "1 s"}
     assert set(frame["number.network.up.radio.loss"]) == {0.05}
     assert not any(column in frame.columns for column in ("number.errors", "number.clients"))
 

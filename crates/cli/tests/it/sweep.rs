@@ -21,17 +21,26 @@ fn a_sweep_writes_a_dataset_and_prints_how_to_read_it() {
     let to = scratch.file("results");
     let first = coapace(&[&SHORT[..], &["--to", &to]].concat());
     assert_eq!(first.code, Some(0), "{first:?}");
-    assert!(first.stderr.contains("12 runs in ") && first.stderr.contains("0 were there"), "{first:?}");
+    assert!(
+        first.stderr.contains("12 runs in ") && first.stderr.contains("0 runs of earlier calls"),
+        "{first:?}"
+    );
     assert!(first.stderr.contains(&format!("polars.scan_parquet(\"{to}/part-*.parquet\")")), "{first:?}");
     let before = parts(&to);
     assert!(!before.is_empty() && Path::new(&to).join("sweep.json").exists());
 
     let again = coapace(&[&SHORT[..], &["--to", &to]].concat());
-    assert!(again.stderr.contains("0 runs in ") && again.stderr.contains("12 were there"), "{again:?}");
+    assert!(
+        again.stderr.contains("0 runs in ") && again.stderr.contains("12 runs of earlier calls"),
+        "{again:?}"
+    );
     assert_eq!(parts(&to), before);
 
     let more = coapace(&[&SHORT[..8], &["--seeds", "2-4", "--to", &to]].concat());
-    assert!(more.stderr.contains("4 runs in ") && more.stderr.contains("8 were there"), "{more:?}");
+    assert!(
+        more.stderr.contains("4 runs in ") && more.stderr.contains("8 runs of earlier calls"),
+        "{more:?}"
+    );
 }
 
 #[test]
@@ -72,7 +81,7 @@ fn an_interrupted_sweep_keeps_its_runs_and_prints_how_to_continue() {
     let seeds = made.to_string();
     let few = coapace(&[&long[..7], &[&seeds, "--to", &to]].concat());
     assert_eq!(few.code, Some(0), "{few:?}");
-    assert!(!few.stderr.contains(" 0 were there"), "{few:?}");
+    assert!(!few.stderr.contains(" 0 runs of earlier calls"), "{few:?}");
 }
 
 #[test]

@@ -25,7 +25,6 @@ pub struct Columns(Vec<(String, ColumnKind)>);
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) key: Key,
-    pub(super) condition: Arc<Condition>,
     /// The result of the run, as a cell that has only this run.
     pub(super) result: CellResult,
 }
@@ -42,7 +41,7 @@ impl Columns {
         let empty = |(condition, contender): (&Arc<Condition>, &Contender)| {
             let cell = condition.trial(contender, 0).cell();
             let result = CellResult { cell, runs: vec![RunResult::default()] };
-            Row { key: Key::of("", "", 0), condition: condition.clone(), result }
+            Row { key: Key::of("", "", 0), result }
         };
         // Rows of empty runs have all columns of real ones, at no cost.
         let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
@@ -101,17 +100,6 @@ impl Columns {
 fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     let mut columns =
         vec![("key".to_owned(), rows.iter().map(|row| SheetValue::Text(row.key.to_string())).collect())];
-    let mut set: Vec<&String> =
-        rows.iter().flat_map(|row| row.condition.set.iter().map(|(key, _)| key)).collect();
-    // Conditions may list their keys in any order, and the order of columns must not depend on it.
-    set.sort();
-    set.dedup();
-    for name in set {
-        let value =
-            |row: &Row| row.condition.set.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        let values = rows.iter().map(|row| value(row).unwrap_or(SheetValue::Nothing));
-        columns.push((format!("set.{name}"), values.collect()));
-    }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
     columns
         // A sweep has no published values.
@@ -120,7 +108,7 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
         SheetValue::Text(text) => Amount::parse(text).map(Amount::number).into(),
         _ => SheetValue::Nothing,
     };
-    let knobs = columns.iter().filter(|(name, _)| name.starts_with("knob.") || name.starts_with("set."));
+    let knobs = columns.iter().filter(|(name, _)| name.starts_with("knob."));
     let numbers: Vec<_> =
         knobs.map(|(name, values)| (number_of(name), values.iter().map(number).collect())).collect();
     columns.extend(numbers);
@@ -132,8 +120,7 @@ const NUMBER: &str = "number.";
 
 /// Returns the name of the column that has the values of this knob's or key's column as plain numbers.
 fn number_of(column: &str) -> String {
-    let key = column.strip_prefix("knob.").or_else(|| column.strip_prefix("set.")).unwrap_or(column);
-    format!("{NUMBER}{key}")
+    format!("{NUMBER}{}", column.strip_prefix("knob.").unwrap_or(column))
 }
 
 fn is_number(column: &str) -> bool {
@@ -153,7 +140,7 @@ fn are_amounts(values: &[SheetValue]) -> bool {
 
 /// Returns whether the column with this name has the values of a knob or of a key.
 fn is_knob(name: &str) -> bool {
-    name.starts_with("knob.") || name.starts_with("set.") || ["buffer_bytes", "link_errors"].contains(&name)
+    name.starts_with("knob.") || ["buffer_bytes", "link_errors"].contains(&name)
 }
 
 /// Returns the type of a knob's column: numbers (not whole numbers) if all values are numbers, so that a finer grid can

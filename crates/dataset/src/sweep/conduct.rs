@@ -18,7 +18,7 @@ use super::{Check, Columns, Plan, SweepDirectory, Unit, part};
 /// files.
 const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
-/// The most rows of a part.
+/// The maximum number of rows of a part.
 const MOST_ROWS: usize = 10_000;
 
 /// Makes the runs `units` of a plan on `jobs` threads (0: one for each core) and writes them into the directory, until

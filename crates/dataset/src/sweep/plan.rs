@@ -12,14 +12,14 @@ use super::columns::{Columns, Row};
 use super::condition::Condition;
 use super::{Batch, Key, Setting};
 
-/// The most runs of a plan.
+/// The maximum number of runs of a plan.
 pub const MOST_UNITS: usize = 10_000_000;
 
 /// Simulates one run, and returns its row of the dataset.
-pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
+pub(super) fn make(condition: &Condition, contender: &Contender, seed: u64) -> Row {
     let runs = vec![run(&condition.scenario, contender, seed, Observe::Totals)];
     let result = CellResult { cell: condition.trial(contender, seed).cell(), runs };
-    Row { key: Key::of(&condition.hash, &contender.label, seed), condition: condition.clone(), result }
+    Row { key: Key::of(&condition.hash, &contender.label, seed), result }
 }
 
 /// One run of a plan.

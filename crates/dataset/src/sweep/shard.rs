@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::Key;
 
-/// The most shards.
+/// The maximum number of shards.
 const MOST: u32 = 10_000;
 
 /// A share of the runs of a plan, written as `2/8`: the second of eight. Every run belongs to exactly one shard, determined by

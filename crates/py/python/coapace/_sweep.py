@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Dataset:
     """The directory of a sweep: Parquet files with a row for each run.
 
-    The columns are those of ``Results.runs``, with ``key``, which identifies the run, before them, and ``set.PATH`` for every key
-    of the sweep that is no knob. ``number.NAME`` has the number of a knob or key with a unit: seconds, bits per second, bytes, or a share
-    from 0 to 1.
+    ``key`` identifies the run. The columns of ``Results.runs`` follow. ``knob.PATH`` has the value of a key of the sweep. ``number.NAME``
+    has the number of a knob or key with a unit: seconds, bits per second, bytes, or a share from 0 to 1.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -72,7 +71,7 @@ class Dataset:
 
 
 def _order(columns: list[str]) -> list[str]:
-    texts = [name for name in columns if name.startswith(("knob.", "set."))]
+    texts = [name for name in columns if name.startswith("knob.")]
     numbers = [f"number.{name.split('.', 1)[1]}" for name in texts]
     of_condition = [number if number in columns else text for text, number in zip(texts, numbers, strict=True)]
     return [*of_condition, "mechanism", "seed"]
