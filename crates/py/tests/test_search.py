@@ -18,10 +18,13 @@ COMMAND = os.environ.get("COAPACE_COMMAND")
 
 VARY = {"ack_timeout": ["1s", "2s", "4s"]}
 
+#: The networks of this seed are small: a search takes seconds.
+SMALL: dict[str, Any] = {"scenarios": 9, "generator_seed": 11, "progress": False}
+OPTIONS = ["--scenarios", "9", "--generator-seed", "11", "--quiet"]
+
 
 def find(journal: Path, **more: Any) -> coapace.Search:
-    arguments: dict[str, Any] = {"scenarios": 9, "brackets": 2, "progress": False, **more}
-    return coapace.search("default", VARY, journal=journal, **arguments)
+    return coapace.search("default", VARY, journal=journal, **{**SMALL, "brackets": 2, **more})
 
 
 def test_a_search_finds_a_mechanism_that_can_be_run_and_has_tables(tmp_path: Path) -> None:
@@ -71,17 +74,17 @@ def test_a_search_is_the_same_on_any_number_of_threads_and_after_a_stop(tmp_path
     assert find(tmp_path / "killed").text() == one.text()
     assert (tmp_path / "killed").read_bytes() == whole, "only what was cut off is measured again"
     # Without a journal nothing is kept.
-    assert coapace.search("default", VARY, scenarios=9, brackets=2, progress=False).text() == one.text()
+    assert coapace.search("default", VARY, brackets=2, **SMALL).text() == one.text()
 
 
 def test_meshes_have_costs_of_their_own(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    found = coapace.search(["ebb", "default"], networks="meshes", scenarios=9, journal=journal, progress=False)
+    found = coapace.search(["ebb", "default"], networks="meshes", journal=journal, **SMALL)
     assert {"delivery", "delay", "transmissions"} <= set(found.evaluations.columns)
     assert found.yardsticks.columns[2:6] == ["delivery_s", "delivery_best", "delay_s", "delay_best"]
     assert len(found.shares["share"]) == 0
-    with pytest.raises(ValueError, match="networks meshes"):
-        coapace.search("ebb", scenarios=9, journal=journal, progress=False)
+    with pytest.raises(ValueError, match="networks: meshes"):
+        coapace.search("ebb", journal=journal, **SMALL)
     with pytest.raises(ValueError, match='"mixed" or "meshes"'):
         coapace.search("ebb", networks="links", progress=False)
 
@@ -124,13 +127,13 @@ def test_the_command_finds_the_same_and_goes_on_with_a_journal_of_python(tmp_pat
     ours = find(tmp_path / "python")
     whole = (tmp_path / "python").read_bytes()
     (tmp_path / "both").write_bytes(b"".join(whole.splitlines(keepends=True)[:-5]))
-    options = ["default", "--vary", "ack_timeout=1s|2s|4s", "--scenarios", "9", "--brackets", "2", "--quiet"]
+    options = ["default", "--vary", "ack_timeout=1s|2s|4s", "--brackets", "2", *OPTIONS]
     for journal in ("command", "both"):
         line = [COMMAND, "search", *options, "--journal", str(tmp_path / journal)]
         assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == ours.text()
         assert (tmp_path / journal).read_bytes() == whole
-    compared = coapace.search(["ebb", "default"], scenarios=9, progress=False)
-    line = [COMMAND, "search", "ebb", "default", "--scenarios", "9", "--each", "--quiet"]
+    compared = coapace.search(["ebb", "default"], **SMALL)
+    line = [COMMAND, "search", "ebb", "default", "--each", *OPTIONS]
     assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == compared.text(each=True)
 
 
@@ -158,7 +161,7 @@ def test_defaults_and_sentences_are_those_of_the_command() -> None:
 
 
 def test_mechanisms_are_compared_in_their_order() -> None:
-    compared = coapace.search(["default", "ebb"], scenarios=9, progress=False)
+    compared = coapace.search(["default", "ebb"], **SMALL)
     assert compared.best == "ebb" and compared.evaluations["mechanism"] == ["ebb", "default"]
     assert re.findall(r"^\w\S*$", compared.text(), re.MULTILINE) == ["default", "ebb"]
 
@@ -176,7 +179,7 @@ def test_an_exception_of_a_mechanism_ends_the_search_and_is_not_kept(tmp_path: P
 
     coapace.register("broken-in-a-search", Broken, "raises")
     with pytest.raises(RuntimeError, match="no more"):
-        coapace.search("broken-in-a-search", scenarios=9, journal=tmp_path / "journal", progress=False)
+        coapace.search("broken-in-a-search", journal=tmp_path / "journal", **SMALL)
     assert b"broken" not in (tmp_path / "journal").read_bytes()
 
 
@@ -186,7 +189,7 @@ def test_an_exception_of_a_mechanism_ends_the_search_and_is_not_kept(tmp_path: P
         ({"scenarios": 3}, ValueError, "scenarios is 3, but must be from 9 to 10000"),
         ({"vary": VARY, "brackets": 0}, ValueError, "brackets is 0, but must be at least 1"),
         ({"mechanisms": []}, ValueError, "name a mechanism"),
-        ({"mechanisms": "default+ebb"}, ValueError, "is not a single mechanism over UDP"),
+        ({"mechanisms": "default+ebb"}, ValueError, "is not one mechanism over UDP"),
         ({"vary": ["ack_timeout"]}, ValueError, "is neither PARAMETER=VALUE"),
         ({"vary": {"zzz": [1, 2]}}, ValueError, "zzz"),
         ({"journal": "/"}, IsADirectoryError, "Is a directory: '/'"),

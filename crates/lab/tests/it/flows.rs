@@ -308,7 +308,7 @@ fn contradictory_flows_are_refused_in_one_line() {
         ),
         (
             format!("{flow}rate = '1 kbit/s'\nshare = '0 %'"),
-            "`workload.flows.c.share` leaves no client to take part",
+            "`workload.flows.c.share` leaves no client that sends the flow",
         ),
         (
             format!("{flow}rate = '1 kbit/s'\nrenew = false"),

@@ -153,7 +153,7 @@ fn an_impossible_mesh_is_refused_in_one_line() {
         (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "or 2 to 101 in ascending order"),
         (
             vec![("traffic", "mixed-dumbbell"), ("network.mesh.topology.root", "6")],
-            "`workload.flows.primary.from` leaves no client to take part",
+            "`workload.flows.primary.from` leaves no client that sends the flow",
         ),
         (vec![("network.mesh.radio.propagation.range", "30 m")], "must not be below `range`"),
         (vec![("network.mesh", "none")], "is missing: it must be"),

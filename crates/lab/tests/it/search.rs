@@ -10,12 +10,15 @@ use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::SearchTerms;
 use coapace_lab::search::{Search, SearchError};
 
+/// The nine networks of this seed are small: a search takes seconds.
+const GENERATOR_SEED: u64 = 11;
+
 fn terms(mechanisms: &[&str], vary: &[&str]) -> SearchTerms {
     SearchTerms {
         mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
         vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
         networks: Networks::Mixed,
-        generator_seed: 1,
+        generator_seed: GENERATOR_SEED,
         scenarios: 9,
         brackets: 2,
         seed: 1,
@@ -76,7 +79,8 @@ fn a_search_does_not_depend_on_the_sequence_in_which_measurements_finish() {
             break;
         }
         for (place, piece) in pieces.iter().enumerate().rev() {
-            let measured = piece.measure(&Networks::Mixed.draw(1, 9, piece.place as u32).unwrap()).unwrap();
+            let measured =
+                piece.measure(&Networks::Mixed.draw(GENERATOR_SEED, 9, piece.place as u32).unwrap()).unwrap();
             other.tell(place, measured).unwrap();
             other.tell(place, measured).unwrap();
         }
@@ -127,10 +131,10 @@ fn searches_on_meshes_score_delivery_delay_and_transmissions_but_not_fairness() 
     drop(search);
     assert!(meshes.text().starts_with("{\"conditions\":{\"commit\":\"v\",\"networks\":\"meshes\","));
     let refused = Search::open(on(Networks::Mixed), "v", Some(&meshes.0)).unwrap_err().to_string();
-    assert!(refused.contains("networks meshes"), "{refused}");
+    assert!(refused.contains("networks: meshes"), "{refused}");
     // A journal of mixed networks is as it was before there were others.
     drop(open(on(Networks::Mixed), &mixed));
-    assert_eq!(mixed.text(), "{\"conditions\":{\"commit\":\"v\",\"generator_seed\":1,\"scenarios\":9}}\n");
+    assert_eq!(mixed.text(), "{\"conditions\":{\"commit\":\"v\",\"generator_seed\":11,\"scenarios\":9}}\n");
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn a_search_ends_with_an_error_of_its_check_callback_or_mechanism() {
     assert!(second.contains("this journal is in use"), "{second}");
     search.close();
     let other = Search::open(terms(&["default"], &[]), "w", Some(&journal.0)).unwrap_err().to_string();
-    assert!(other.starts_with(&journal.0.display().to_string()) && other.contains("by version v"), "{other}");
+    assert!(other.starts_with(&journal.0.display().to_string()) && other.contains("version: v"), "{other}");
     let folder = Search::open(terms(&["default"], &[]), "v", Some(Path::new("/"))).unwrap_err();
     assert!(matches!(folder, SearchError::Journal(..)), "{folder}");
 }

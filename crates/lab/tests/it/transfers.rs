@@ -14,7 +14,7 @@ fn measured(scenario: &str, mechanism: &str, set: &[(&str, &str)]) -> RunResult 
     run(&scenario, &contender, 1, Observe::Totals)
 }
 
-/// Transfers 20 KiB and some over LTE-M, three times.
+/// Transfers a little more than 20 KiB over LTE-M, three times, and returns the result.
 fn small(mechanism: &str, set: &[(&str, &str)]) -> TransferResult {
     let few = [("bytes", "20_500"), ("workload.transfers.firmware.count", "3")];
     let run = measured("fota-lte-m", mechanism, &[&few, set].concat());
