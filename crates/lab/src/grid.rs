@@ -8,7 +8,7 @@ use crate::experiment::Trial;
 use crate::lists::distinct;
 use coapace_run::contender::Contender;
 
-/// The most conditions of a grid.
+/// The maximum number of conditions of a grid.
 pub const MOST: usize = 10_000;
 
 /// A setting of a scenario: key and value.

@@ -162,7 +162,7 @@ impl<'a> ScriptColumns<'a> {
             event: ScriptEvent::ALL
                 .into_iter()
                 .find(|known| known.name() == event)
-                .ok_or_else(|| format!("unknown event {event:?}; there are {}", known()))?,
+                .ok_or_else(|| format!("unknown event {event:?}; the events are {}", known()))?,
             draw: if draw.is_empty() { Draw::ZERO } else { parse_draw(draw).ok_or_else(wrong_draw)? },
             answered: match answered {
                 "" => None,
@@ -226,11 +226,11 @@ impl<'a> Player<'a> {
                 Ok(Some(timeout))
             }
             (ScriptEvent::Start, Some(_)) if name.is_empty() => {
-                Err("start, but the exchange before has not ended".to_owned())
+                Err("a start before the end of the exchange before it".to_owned())
             }
-            (ScriptEvent::Start, Some(_)) => Err(format!("start, but {called} has not ended")),
+            (ScriptEvent::Start, Some(_)) => Err(format!("a start before the end of {called}")),
             // Every event but a start needs an exchange.
-            (event, None) => Err(format!("{}, but no {called} is open", event.name())),
+            (event, None) => Err(format!("{} without an open {called}", event.name())),
             (ScriptEvent::Timeout, Some(mut open)) => {
                 let timeout = self.mechanism.on_retransmit(&mut self.state, &mut open.exchange, cue);
                 open.retransmitted(now);
@@ -375,8 +375,8 @@ mod tests {
             "2, 4 and 6 s, then measured"
         );
         let problem = |rows: &str| run("default", &format!("at_ms,event,exchange\n{rows}")).unwrap_err();
-        assert_eq!(problem("0,start,a\n1,start,a\n"), "line 3: start, but exchange a has not ended");
-        assert_eq!(problem("0,start,a\n1,ack,b\n"), "line 3: ack, but no exchange b is open");
+        assert_eq!(problem("0,start,a\n1,start,a\n"), "line 3: a start before the end of exchange a");
+        assert_eq!(problem("0,start,a\n1,ack,b\n"), "line 3: ack without an open exchange b");
     }
 
     #[test]
@@ -397,9 +397,12 @@ mod tests {
     #[test]
     fn an_impossible_event_in_a_script_is_reported_with_its_line() {
         let problem = |rows: &str| run("default", &format!("at_ms,event,draw,answered\n{rows}")).unwrap_err();
-        assert_eq!(problem("0,start,,\n1,start,,\n"), "line 3: start, but the exchange before has not ended");
-        assert_eq!(problem("# a word\n0,timeout,,\n"), "line 3: timeout, but no exchange is open");
-        assert_eq!(problem("0,ack,,\n"), "line 2: ack, but no exchange is open");
+        assert_eq!(
+            problem("0,start,,\n1,start,,\n"),
+            "line 3: a start before the end of the exchange before it"
+        );
+        assert_eq!(problem("# a word\n0,timeout,,\n"), "line 3: timeout without an open exchange");
+        assert_eq!(problem("0,ack,,\n"), "line 2: ack without an open exchange");
         assert_eq!(problem("5,start,,\n4.5,ack,,\n"), "line 3: time goes backwards, from 5.000 to 4.500 ms");
         assert_eq!(
             problem("0,start,,\n1,timeout,,\n2,ack,,2\n"),
@@ -407,7 +410,7 @@ mod tests {
         );
         assert_eq!(
             problem("0,stat,,\n"),
-            "line 2: unknown event \"stat\"; there are start, timeout, ack, reset, giveup"
+            "line 2: unknown event \"stat\"; the events are start, timeout, ack, reset, giveup"
         );
         assert!(problem("0.0001,start,,\n").starts_with("line 2: at_ms is \"0.0001\""));
         assert!(problem("-1,start,,\n").starts_with("line 2: at_ms is"));

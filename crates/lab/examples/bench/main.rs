@@ -13,7 +13,7 @@ use cost::{controller_calls, simulate};
 /// Numbers of simulated clients. The capacity of their link grows with their number.
 const CLIENTS: [u32; 5] = [100, 400, 1_000, 10_000, 100_000];
 
-/// The most clients for which a simulation is repeated to show the median.
+/// The maximum number of clients for which a simulation is repeated to show the median.
 const REPEATED: u32 = 1_000;
 const REPETITIONS: usize = 5;
 

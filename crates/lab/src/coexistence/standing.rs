@@ -5,7 +5,7 @@ use super::{Encounter, Matrix};
 /// The tolerance of fairness: two mechanisms share fairly if neither relative share differs from 1 by more than this.
 const FAIR: f64 = 0.05;
 
-/// The most mechanisms that a sentence lists by name.
+/// The maximum number of mechanisms that a sentence lists by name.
 const NAMED: usize = 3;
 
 /// The results of one mechanism against each of the others. A relative share is the share of the throughput, or of the goodput

@@ -198,7 +198,7 @@ fn csv<R: IntoIterator<Item = String>>(records: impl IntoIterator<Item = R>) -> 
     csv.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// The most characters of a mechanism's name in a table with a row for each mechanism.
+/// The maximum number of characters of a mechanism's name in a table with a row for each mechanism.
 const LONGEST: usize = 28;
 
 /// Returns the name of a mechanism for a table with a row for each mechanism. A name that is too long is shortened.

@@ -86,7 +86,7 @@ fn said(headline: Metric, results: &[CellResult]) -> String {
     gave_up(&results).into_iter().chain(sentences).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the units of the metrics in the table, and the meaning of its signs.
+/// Returns the legend of the table: the units of its metrics, and the meaning of its symbols.
 fn legend(
     results: &[CellResult],
     columns: &TableColumns,

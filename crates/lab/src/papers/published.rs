@@ -81,7 +81,8 @@ pub struct PaperTable {
     pub runs: Option<u32>,
     /// How the experiment differs from the paper, in a line; empty if no difference is known.
     pub why: String,
-    /// The source of the values of an independent witness, if there are any: stack, runs, and differences; empty otherwise.
+    /// Where the values of an independent witness come from: its stack, its runs, and how it differs from the paper. Empty
+    /// without a witness.
     pub witness: String,
 }
 
@@ -117,7 +118,7 @@ impl FromStr for Witness {
         let read = |value: &str| value.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
         let range = read(low).zip(read(high)).filter(|(low, high)| low <= high);
         range.map(|(low, high)| Self { low, high }).ok_or_else(|| {
-            format!("the witness `{text}` is neither a number above 0 nor a range such as `1 to 2`")
+            format!("the value `{text}` in the column `witness` is neither a number above 0 nor a range such as `1 to 2`")
         })
     }
 }

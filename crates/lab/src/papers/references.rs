@@ -83,7 +83,8 @@ impl References {
         published.map_or_else(Vec::new, |published| published.compared(&result.summary()).collect())
     }
 
-    /// Returns the published values that are not judged by the factor of a table, each beside the measured one.
+    /// Returns the published values whose metric has no table of the paper, each beside the measured one. The values of a
+    /// table are judged together, by the factor of the table.
     pub fn plain(&self, result: &CellResult) -> Vec<Compared> {
         let Some(published) = self.published(&result.cell) else { return Vec::new() };
         let is_plain = |value: &Compared| !published.tables.contains_key(&value.metric);

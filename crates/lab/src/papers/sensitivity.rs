@@ -71,8 +71,8 @@ pub struct VariedValue {
 /// How many published values and rankings are confirmed under one variant of the conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SensitivityScore {
-    /// The number of confirmed values, and of all published values. A value is confirmed within the factor of its table, or
-    /// without a table within 5 %.
+    /// The number of confirmed values, and of all published values. A value is confirmed if ours differs from it by at most
+    /// the factor of its table, or by at most 5 % without a table.
     pub values: (usize, usize),
     /// The number of rankings and ratios that hold, and of all of them.
     pub orders: (usize, usize),

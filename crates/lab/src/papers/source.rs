@@ -52,13 +52,14 @@ pub struct PaperSource {
     pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// A table of the paper, with the factors by which its values are judged.
+/// A table of the paper, with the factors within which its values agree: a value agrees if it is at most `factor` times
+/// the published one, and at least 1 / `factor` of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
 pub(super) struct SourceTable {
-    /// The table with the factor of full runs.
+    /// The table, with the factor that applies to full runs.
     usual: PaperTable,
-    /// The factor of quick runs.
+    /// The factor that applies to quick runs.
     quick_factor: f64,
 }
 

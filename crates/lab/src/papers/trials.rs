@@ -86,8 +86,9 @@ impl Paper {
     /// Returns one line if the paper has no cells for live runs, or describes the error in its folder.
     pub fn live_trials(&self, quick: bool, others: &[Contender]) -> Result<(Vec<Trial>, References), String> {
         let source = self.source()?;
-        let live =
-            source.live.as_ref().ok_or_else(|| format!("the paper {} has no cells for --live", self.key))?;
+        let live = source.live.as_ref().ok_or_else(|| {
+            format!("the paper {} has no experiments that can run live; leave out --live", self.key)
+        })?;
         let rows = live.mechanisms.iter().map(|row| source.mechanism(row).map(str::to_owned));
         let labels = rows.chain(live.others.iter().cloned().map(Ok)).collect::<Result<Vec<_>, _>>();
         let labels = labels.map_err(|error| self.wrong(&error))?;
@@ -288,6 +289,6 @@ mod tests {
         let (quick, _) = paper.live_trials(true, &[Contender::parse("ebb").unwrap()]).unwrap();
         assert!(quick.len() == 12 && quick.iter().all(|trial| trial.scenario.clients.count == 10));
         let other = Paper::find("meng2017").unwrap().live_trials(false, &[]).unwrap_err();
-        assert_eq!(other, "the paper meng2017 has no cells for --live");
+        assert_eq!(other, "the paper meng2017 has no experiments that can run live; leave out --live");
     }
 }

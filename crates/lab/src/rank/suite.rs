@@ -21,7 +21,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy", include_str!("../../suites/lossy.toml")),
 ];
 
-/// The most cells of a suite.
+/// The maximum number of cells of a suite.
 const MOST_CELLS: usize = 10_000;
 
 /// Cells over which mechanisms are compared.

@@ -54,11 +54,10 @@ pub struct Measured {
     pub share: Option<f64>,
 }
 
-/// The baseline of a scenario: the lowest costs of published mechanisms, cost by cost. Only mechanisms with random timeouts
-/// count.
+/// The baseline of a scenario: for each cost, the lowest value of any published mechanism with random timeouts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostYardstick {
-    /// The lowest costs, in the sequence of the [costs](Networks::costs) of the set's kind of networks.
+    /// The lowest costs, in the sequence of [`Networks::costs`].
     pub least: [f64; 3],
     /// The mechanism that has each of the lowest costs.
     pub best: [String; 3],

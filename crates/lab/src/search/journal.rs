@@ -59,8 +59,8 @@ impl Journal {
             match line {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
-                        "this journal was begun with {} scenarios of generator seed {}, networks {}, by version {}: continue \
-                         with these, or name another file",
+                        "this journal was begun with other settings (scenarios: {}, generator seed: {}, networks: {}, version: {}): \
+                         continue with those, or name another file",
                         found.scenarios, found.generator_seed, found.networks, found.commit
                     )));
                 }
@@ -172,7 +172,7 @@ mod tests {
         );
         journal.close();
         let other = Journal::open(Some(&path), &conditions(2)).unwrap_err().to_string();
-        assert!(other.contains("generator seed 1"), "{other}");
+        assert!(other.contains("generator seed: 1"), "{other}");
         for foreign in ["hello\n", "hello", "{\"conditions\":1}\n"] {
             std::fs::write(&path, foreign).unwrap();
             assert!(

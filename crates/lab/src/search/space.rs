@@ -7,7 +7,7 @@ use crate::number::measure;
 /// The number of steps into which a range of values is divided.
 const STEPS: u32 = 8;
 
-/// A parameter that varies, and the values to try, sorted by size or as listed.
+/// A parameter that varies, and the values to try: the values of a range ascend, others are as listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Varied {
     /// The name of the parameter.
@@ -46,7 +46,7 @@ impl Varied {
                 // Equal ratios need ends above 0.
                 if low <= 0.0 || high <= low {
                     return Err(format!(
-                        "the range of {text:?} needs one unit, and a low end above zero and below the high one"
+                        "{text:?}: a range must be LOW..HIGH, both times or in one unit, with 0 < LOW < HIGH"
                     ));
                 }
                 // Equal ratios, because twice as long matters as much at 1 s as at 10 s.

@@ -55,7 +55,7 @@ impl SearchTerms {
                 "{label:?} is a mechanism for bodies, and the networks of a search have no transfers (docs/bulk.md)"
             )),
             Some(_) => Ok(()),
-            None => Err(format!("{label:?} is not a single mechanism over UDP")),
+            None => Err(format!("{label:?} is not one mechanism over UDP")),
         };
         self.mechanisms.iter().try_for_each(|label| parse(label))?;
         // Without parameters to vary, the mechanisms are compared as they are.
@@ -102,12 +102,12 @@ mod tests {
             (few, "scenarios is 8, but must be from 9 to 10000"),
             (none, "brackets is 0, but must be at least 1"),
             (terms(&[], &[]), "name a mechanism"),
-            (terms(&["tcp"], &[]), "\"tcp\" is not a single mechanism over UDP"),
+            (terms(&["tcp"], &[]), "\"tcp\" is not one mechanism over UDP"),
             (
                 terms(&["tide"], &["target=2|3"]),
                 "\"tide\" is a mechanism for bodies, and the networks of a search have no transfers (docs/bulk.md)",
             ),
-            (terms(&["default+ebb"], &[]), "\"default+ebb\" is not a single mechanism over UDP"),
+            (terms(&["default+ebb"], &[]), "\"default+ebb\" is not one mechanism over UDP"),
             (
                 terms(&["default", "ebb"], &["ack_timeout=1s|2s"]),
                 "parameters can vary for one mechanism only: name a single one",
