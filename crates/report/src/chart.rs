@@ -4,8 +4,8 @@ use super::axis::Axis;
 use super::measure::stem_of;
 use super::pairs::Pairs;
 
-/// The most mechanisms with lines in one plot. More are drawn as small multiples: a plot for each mechanism, with the
-/// others in grey behind it.
+/// The maximum number of mechanisms with lines in one plot. More are drawn as small multiples: a plot for each
+/// mechanism, with the others in grey behind it.
 pub(super) const MOST_LINES: usize = 8;
 
 pub(super) struct Chart {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::html::{escape, json_for_script};
 use super::view::{PooledCell, View};
 
-/// The most films on a page. Each has up to half a megabyte.
+/// The maximum number of films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;
 
 /// The text above the films.

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_compares_flows_by_delivery_and_delay() {
+    fn the_headline_for_flows_gives_delivery_and_delay() {
         let text = said(vec![flowing("default", &[116, 117, 115, 116]), flowing("fasor", &[67, 68, 66, 67])]);
         assert!(text.starts_with("Both published mechanisms tie by their packet delivery"), "{text}");
         assert!(text.contains(" Lowest delay: fasor, 0.076"), "{text}");

@@ -17,7 +17,7 @@ use super::super::rounded::rounded;
 use super::super::style::{BLUE, INK, LINE, ORANGE, PAPER, SHADE, SOFT, Style};
 use super::{MARKS, axis, dash, extend, faded, names, plain};
 
-/// The most ticks of an axis below rows with long numbers.
+/// The maximum number of ticks on the x axis of a chart with rows, whose labels would otherwise overlap.
 const MOST_TICKS: usize = 6;
 
 /// Returns the traces of a chart, and the parts of its layout that belong to them.

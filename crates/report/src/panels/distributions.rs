@@ -8,7 +8,7 @@ use super::super::chart::{Body, Chart, Curve, Quartiles};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, PooledCell};
 
-/// The most points of a distribution's line.
+/// The maximum number of points of a distribution's line.
 const CDF_POINTS: usize = 240;
 
 /// The quantiles that a row shows.

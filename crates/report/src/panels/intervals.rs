@@ -9,8 +9,8 @@ use super::super::measure::{PageMetric, measures};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, PooledCell, View};
 
-/// The most groups for which each group has its own charts of intervals, because nobody looks at hundreds of charts. If
-/// a page has more groups, the charts over knobs and the table show the values.
+/// The maximum number of groups for which each group has its own charts of intervals, because nobody looks at hundreds
+/// of charts. If a page has more groups, the charts over knobs and the table show the values.
 const MOST_GROUPS: usize = 6;
 
 /// Returns a chart for each metric in each group; none if there are more than [`MOST_GROUPS`] groups, or only one
