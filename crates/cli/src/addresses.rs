@@ -28,10 +28,10 @@ pub(crate) fn named_as(flag: &str, example: &str, text: &str) -> Result<Vec<Sock
 pub(crate) fn cannot_bind(flag: &str, address: &str, error: &io::Error) -> Failure {
     Failure::Network(match error.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("{address} is in use; name another port with {flag}, 0 for any that is free")
+            format!("{address} is in use; name another port with {flag} (0 takes any free one)")
         }
         io::ErrorKind::AddrNotAvailable => {
-            format!("{address} is not an address of this host; {flag} [::]:PORT is all of them")
+            format!("{address} is not an address of this host; {flag} [::]:PORT listens at all of them")
         }
         io::ErrorKind::PermissionDenied => {
             format!("this user may not bind to {address}; name a port above 1023 with {flag}")
@@ -42,6 +42,6 @@ pub(crate) fn cannot_bind(flag: &str, address: &str, error: &io::Error) -> Failu
 
 /// Resolves the value `text` of the option `flag` to its first address.
 pub(crate) fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
-    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
+    let no_address = || Failure::Network(format!("{flag} {text}: this name has no address"));
     named(flag, text)?.first().copied().ok_or_else(no_address)
 }

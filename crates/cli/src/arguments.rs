@@ -282,7 +282,7 @@ pub(crate) enum OutputFormat {
     Table,
     /// Comma-separated values with a header
     Csv,
-    /// One JSON object a line
+    /// A JSON object on each line
     Json,
 }
 

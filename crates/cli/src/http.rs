@@ -17,7 +17,7 @@ use crate::Failure;
 use crate::addresses::{cannot_bind, named_as};
 use crate::shown::complain;
 
-/// The most connections at a time. A connection beyond that closes the oldest one.
+/// The maximum number of connections at a time. A connection beyond that closes the oldest one.
 const MAX_CONNECTIONS: usize = 32;
 
 /// The longest wait for the head of an HTTP request. Programs send it at once.

@@ -18,7 +18,7 @@ pub(crate) struct Dtls;
 #[derive(Clone, Debug)]
 pub(crate) struct Certificates;
 
-/// The reason why DTLS, TLS or a certificate cannot be used.
+/// The error for every use of DTLS, TLS or a certificate in this build.
 #[derive(Debug)]
 pub(crate) struct BadCertificate;
 

@@ -18,7 +18,7 @@ use tracing_subscriber::{Registry, fmt as lines};
 pub(crate) enum Form {
     /// Time, level, target, message and fields
     Text,
-    /// One JSON object a line
+    /// A JSON object on each line
     Json,
 }
 

@@ -54,20 +54,29 @@ impl<'a> PartialFile<'a> {
         Some(Partial { etag, body: bytes })
     }
 
-    /// Writes the partial file.
+    /// Writes the partial file. A longer part of the same body stays. Returns the number of bytes of the body in the file.
     ///
     /// # Errors
     /// Errors of the system, and `AlreadyExists` if another kind of file is there.
-    pub(crate) fn write(&self, partial: &Partial) -> io::Result<()> {
-        // A file of the user that has this name by chance is not overwritten.
-        if fs::read(&self.path).is_ok_and(|there| !there.starts_with(MARK.as_bytes())) {
-            return Err(io::ErrorKind::AlreadyExists.into());
+    pub(crate) fn write(&self, partial: &Partial) -> io::Result<usize> {
+        if let Ok(there) = fs::read(&self.path) {
+            // A file of the user that has this name by chance is not overwritten.
+            if !there.starts_with(MARK.as_bytes()) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            // A transfer without --continue begins at the first block, and may break sooner than an earlier one.
+            let longer =
+                |there: &Partial| there.etag == partial.etag && there.body.len() > partial.body.len();
+            if let Some(there) = self.parse(there).filter(longer) {
+                return Ok(there.body.len());
+            }
         }
         let mut file = File::create(&self.path)?;
         writeln!(file, "{MARK} {} {}", hex(&partial.etag), self.uri)?;
         file.write_all(&partial.body)?;
         // Without this, a power cut could leave zeros at the end, and --continue would take them for blocks.
-        file.sync_all()
+        file.sync_all()?;
+        Ok(partial.body.len())
     }
 
     /// Removes the partial file of this resource, if it exists, because the download is complete.
@@ -92,8 +101,13 @@ mod tests {
         assert_eq!(part.path(), folder.join("image.bin.part"));
         assert_eq!(part.read().expect("it can be read"), None);
         let partial = Partial { etag: vec![0, 0xa1, b'\n'], body: b"one\ntwo\x00".to_vec() };
-        part.write(&partial).expect("it can be written");
+        assert_eq!(part.write(&partial).expect("it can be written"), 8);
+        assert_eq!(part.read().expect("it can be read").as_ref(), Some(&partial));
+        let shorter = Partial { etag: partial.etag.clone(), body: b"one".to_vec() };
+        assert_eq!(part.write(&shorter).expect("the longer part stays"), 8);
         assert_eq!(part.read().expect("it can be read"), Some(partial));
+        let of_another_version = Partial { etag: vec![7], body: b"one".to_vec() };
+        assert_eq!(part.write(&of_another_version).expect("it can be written"), 3);
         let other = PartialFile::of(&file, "coap://host/other");
         assert_eq!(other.read().expect("it can be read"), None);
         other.remove();

@@ -85,7 +85,7 @@ pub(crate) struct RequestArguments {
     #[arg(long = "continue", requires = "output", conflicts_with = "repeat")]
     pub(crate) resume: bool,
 
-    /// Repeat the request this many times, one after the other, and print a summary
+    /// Send the request N times in all, one after the other, and print a summary
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Show {
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Print each response, or the reason why there is none, as one JSON object a line
+    /// Print each response, or the reason why there is none, as a JSON object, one on each line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -181,7 +181,7 @@ pub(crate) struct Discover {
     #[command(flatten)]
     pub(crate) gathering: Gathering,
 
-    /// Print each link as one JSON object a line
+    /// Print each link as a JSON object, one on each line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -198,7 +198,7 @@ pub(crate) struct Ping {
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
 
-    /// Print each answer, or the reason why there is none, as one JSON object a line
+    /// Print each answer, or the reason why there is none, as a JSON object, one on each line
     #[arg(long)]
     pub(crate) json: bool,
 }

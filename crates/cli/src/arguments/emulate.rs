@@ -23,7 +23,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Relay UDP: the address and port that clients send to; port 0 takes any that is free
+    /// Relay UDP: the address and port that clients send to; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT", requires = "to")]
     pub(crate) listen: Option<String>,
 
@@ -45,7 +45,7 @@ pub(crate) struct Emulate {
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["listen", "to"])]
     pub(crate) command: Vec<OsString>,
 
-    /// The most client addresses at a time. A new one beyond that replaces the one that was idle for longest
+    /// The maximum number of client addresses at a time. A new one beyond that replaces the one that was idle for longest
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) sources: u32,
 
@@ -57,7 +57,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
+    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
 }

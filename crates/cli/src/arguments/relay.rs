@@ -10,7 +10,7 @@ use crate::logging::Form;
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct RelayArguments {
-    /// The address and port that clients send to; port 0 takes any that is free. If keys of clients are given, only DTLS
+    /// The address and port that clients send to; port 0 takes any free one. If keys of clients are given, only DTLS
     /// (coaps://) is accepted there
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: String,
@@ -34,7 +34,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "NAME", default_value = "tide")]
     pub(crate) bulk: String,
 
-    /// The most exchanges of one client with the server at a time [default: 1]
+    /// The maximum number of exchanges of one client with the server at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,
 
@@ -55,8 +55,9 @@ pub(crate) struct RelayArguments {
     #[command(flatten)]
     pub(crate) trust: Trust,
 
-    /// The most clients at a time. Each has its own port towards the server. Beyond that, a new client replaces the one that
-    /// was idle for longest, or is answered 5.03 if none is idle [default: 1024, or fewer if fewer files may be open]
+    /// The maximum number of clients at a time. Each has its own port towards the server. Beyond that, a new client
+    /// replaces the one that was idle for longest, or is answered 5.03 if none is idle [default: 1024, or fewer if
+    /// fewer files may be open]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) max_clients: Option<u32>,
 
@@ -72,7 +73,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "KEY", requires = "server_identity")]
     pub(crate) server_key: Option<String>,
 
-    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
+    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
 

@@ -13,7 +13,7 @@ use crate::logging::Form;
 #[command(group = ArgGroup::new("shared_keys").args(["identities", "keys_file"]).multiple(true))]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct Serve {
-    /// The address and port for UDP without DTLS (coap://), where clients are not authenticated; port 0 takes any that is free
+    /// The address and port for UDP without DTLS (coap://), where clients are not authenticated; port 0 takes any free one
     /// [default: [::]:5683, or 0.0.0.0:5683 without IPv6; none if keys or --ca restrict access, unless --group is given]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) bind: Option<String>,
@@ -73,19 +73,19 @@ pub(crate) struct Serve {
     #[arg(long, requires = "directory")]
     pub(crate) writable: bool,
 
-    /// The most bytes of all files below the directory, and of the files written by one client since the start; without /CLIENT
-    /// a quarter of the total. A write beyond it is answered 4.13. A client is an identity, or without one an IPv4 address or
-    /// an IPv6 network of 64 bits
+    /// The maximum number of bytes of all files below the directory, and of the files written by one client since the
+    /// start; without /CLIENT a quarter of the total. A write beyond it is answered 4.13. A client is an identity, or
+    /// without one an IPv4 address or an IPv6 network of 64 bits
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "1G/256M", value_parser = bound::of_bytes, requires = "writable")]
     pub(crate) max_stored: SharedBound,
 
-    /// The most files below the directory: in total, and written by one client since the start
+    /// The maximum number of files below the directory: in total, and written by one client since the start
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "10000/2500", value_parser = bound::of_numbers, requires = "writable")]
     pub(crate) max_files: SharedBound,
 
-    /// The most PUT and DELETE of files in a second: in total, and of one client; as many may come at once. Every 256 KiB of a
-    /// file count as one write. A client that is faster is answered 4.29, or 5.03 if all together are too fast, with the time
-    /// to wait in Max-Age
+    /// The maximum number of PUT and DELETE requests for files in a second: in total, and of one client; as many may come at
+    /// once. Every 256 KiB of a file count as one write. A client that is faster is answered 4.29, or 5.03 if all
+    /// together are too fast, with the time to wait in Max-Age
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "400/100", value_parser = bound::of_numbers, requires = "writable")]
     pub(crate) max_writes: SharedBound,
 
@@ -118,13 +118,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bound::memory)]
     pub(crate) memory: usize,
 
-    /// The most clients over UDP, and as many over DTLS, whose state, such as round-trip times, is remembered, by all threads
-    /// together. Observers come in addition [default: 131072 with --memory 1G]
+    /// The maximum number of clients over UDP, and as many over DTLS, whose state, such as round-trip times, is
+    /// remembered, by all threads together. Observers come in addition [default: 131072 with --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_peers: Option<u32>,
 
-    /// The most requests that one client over UDP or DTLS may make in a second; faster ones are answered 4.29 with the time to
-    /// wait in Max-Age (RFC 8516). A client is an address and a port, or a DTLS session [default: not limited]
+    /// The maximum number of requests that one client over UDP or DTLS may make in a second; faster ones are answered
+    /// 4.29 with the time to wait in Max-Age (RFC 8516). A client is an address and a port, or a DTLS session [default:
+    /// not limited]
     #[arg(long, value_name = "PER_CLIENT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_rate: Option<u32>,
 
@@ -137,14 +138,15 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) sluice: bool,
 
-    /// The most observers over UDP, and as many over DTLS, for all threads together; also the limit for each connection over
-    /// TCP. In each thread 1 slot in 64 is for addresses that are not verified; beyond that a client is asked for an Echo
-    /// option (RFC 9175). A client without a slot gets its answer but no notifications, and is counted [default: 131072 with
+    /// The maximum number of observers over UDP, and as many over DTLS, for all threads together; also the limit for
+    /// each connection over TCP. In each thread 1 slot in 64 is for addresses that are not verified; beyond that a
+    /// client is asked for an Echo option (RFC 9175). A client without a slot gets its answer but no notifications, and
+    /// is counted [default: 131072 with
     /// --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_observers: Option<u32>,
 
-    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
+    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
 

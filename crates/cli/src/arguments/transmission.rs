@@ -45,7 +45,7 @@ pub(crate) struct TransmissionArguments {
     #[arg(long)]
     pub(crate) no_q_block: bool,
 
-    /// The most exchanges with one destination at a time [default: 1]
+    /// The maximum number of exchanges with one destination at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,
 

@@ -36,13 +36,14 @@ use crate::Failure;
 /// The largest file that can be read or written, in bytes.
 const MAX_FILE: usize = 8 << 20;
 
-/// The most bytes of a file that are read for one response: as many as the payload of a message over TCP may have.
+/// The maximum number of bytes of a file that are read for one response: as many as the payload of a message over TCP
+/// may have.
 const MAX_PART: usize = 64 << 10;
 
 /// The Max-Age of the answer to a write if the disk is full, in seconds.
 const FULL_DISK: u32 = 60;
 
-/// The most files read or written at the same time, over all transports.
+/// The maximum number of files read or written at the same time, over all transports.
 const MAX_AT_ONCE: usize = 4;
 
 /// The Content-Format of a file (RFC 7252 §12.3), by the extension of its name.
@@ -201,7 +202,9 @@ impl Directory {
     ) -> Result<FilePart, Rejection> {
         let Version { size, .. } = version;
         if size > MAX_FILE {
-            return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
+            return Err(Rejection::internal(format!(
+                "larger than {MAX_FILE} bytes, the limit for served files"
+            )));
         }
         // A client may ask for a block behind the end, which is then empty.
         let start = range.start.min(size);

@@ -112,7 +112,10 @@ fn tunnel(
     let (client, server) = (tunnel.client_address(1), tunnel.server_address(1));
     remark(
         arguments,
-        &format!("clients: {client}, or any of {}; server: {server}", tunnel.clients_network()),
+        &format!(
+            "address of the client: {client} (all of {} are local); address of the server: {server}",
+            tunnel.clients_network()
+        ),
     );
     let mut serving = None;
     if let Some(line) = &emulate.server {

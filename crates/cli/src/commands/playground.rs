@@ -39,7 +39,7 @@ fn found(named: Option<&Path>) -> Result<PathBuf, Failure> {
         return Ok(named.to_owned());
     }
     let program = std::env::current_exe()
-        .map_err(|error| Failure::Io("cannot find this program's file".to_owned(), error))?;
+        .map_err(|error| Failure::Io("cannot find the path of this executable".to_owned(), error))?;
     let beside = program.parent().unwrap_or(Path::new("."));
     // Where packages install it, where an archive has it, and where a build puts it beside its programs.
     let places = ["../share/coapace/playground", "share/coapace/playground", "../playground"];

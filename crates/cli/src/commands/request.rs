@@ -131,7 +131,7 @@ impl<'a> Salvaging<'a> {
         let (Some(part), Some(partial)) = (&self.part, self.salvage.take()) else { return failure };
         let (bytes, path) = (partial.body.len(), part.path().display());
         failure.and(&match part.write(&partial) {
-            Ok(()) => format!("; {bytes} bytes are in {path}, and --continue goes on after them"),
+            Ok(there) => format!("; {there} bytes are in {path}, and --continue goes on after them"),
             Err(error) => format!("; {bytes} bytes are lost: cannot write {path}: {error}"),
         })
     }

@@ -12,8 +12,8 @@ use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 use crate::Failure;
 
-/// The most entries of `/store`. The next constant limits the bytes of all values. Names are at most as long as a
-/// Uri-Path option.
+/// The maximum number of entries of `/store`. The next constant limits the bytes of all values. Names are at most as
+/// long as a Uri-Path option.
 const MAX_STORED: usize = 1024;
 const MAX_STORED_BYTES: usize = 16 << 20;
 
@@ -117,7 +117,7 @@ fn text(text: String) -> Response {
 
 async fn clock(_: Request) -> ResponseResult {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seconds = since.map_err(|_| Rejection::internal("the clock is before 1970"))?.as_secs();
+    let seconds = since.map_err(|_| Rejection::internal("the system clock is set before 1970"))?.as_secs();
     // The value is stale after a second.
     Ok(text(seconds.to_string()).max_age(1))
 }

@@ -175,9 +175,9 @@ fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     for text in texts {
         match text.as_str() {
             "all" => groups.extend(Membership::all_coap_nodes()),
-            text => groups.push(
-                text.parse().map_err(|bad| Failure::Usage(format!("--group {text:?}: {bad}, or all")))?,
-            ),
+            text => groups.push(text.parse().map_err(|bad| {
+                Failure::Usage(format!("--group {text:?}: {bad}; --group all joins all groups of CoAP"))
+            })?),
         }
     }
     Ok(groups)

@@ -26,12 +26,12 @@ fn advise_turns_a_capture_into_findings_replays_and_a_scenario_for_rank() {
     let set = ["--scenario", &scenario, "--set", "workload.kind=random"];
     let printed =
         coapace(&[&["advise", &capture, "-m", "cocoa", "-m", "default"][..], &set].concat()).success();
-    for part in ["100 of 5 clients", "beside the clients", "nearest mechanism: default", "cocoa", "Guessed:"]
+    for part in ["100 of 5 clients", "beside the clients", "nearest mechanism: default", "cocoa", "Assumed:"]
     {
         assert!(printed.contains(part), "{part}: {printed}");
     }
     let text = std::fs::read_to_string(&scenario).expect("it is written");
-    assert!(text.contains("kind = \"random\"") && text.contains("# Guessed:"), "{text}");
+    assert!(text.contains("kind = \"random\"") && text.contains("# Assumed:"), "{text}");
     let rank = ["rank", &scenario, "-m", "default", "-m", "cocoa", "--seeds", "2", "--quiet"];
     assert!(coapace(&rank).success().contains("cocoa"));
 }

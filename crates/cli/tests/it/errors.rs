@@ -50,7 +50,7 @@ fn options_that_do_not_apply_to_a_reproduction_are_refused_before_the_runs() {
     let line = refused(2, &["reproduce", "meng2017", "-m", "coca"]);
     assert!(line.contains("did you mean cocoa?"), "{line}");
     let line = refused(2, &["reproduce", "meng2017", "-m", "cocoa*100+default"]);
-    assert!(line.contains("clients, or a mechanism has none"), "{line}");
+    assert!(line.contains("clients, so that each mechanism has one"), "{line}");
     let line = refused(2, &["reproduce", "meng2017", "--orders"]);
     assert_eq!(line, "--orders needs --format csv or --format json");
 }

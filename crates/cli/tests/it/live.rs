@@ -103,5 +103,7 @@ fn an_unusable_server_command_is_reported_in_one_line() {
     let mesh = coapace(&["run", "mesh-grid", "--live"]);
     assert!(mesh.failure(2).contains("because it has a mesh"), "{mesh:?}");
     assert!(coapace(&["run", "nb-iot", "--live-jobs", "2"]).failure(2).contains("--live"));
-    assert!(coapace(&["reproduce", "meng2017", "--live"]).failure(2).contains("no cells for --live"));
+    assert!(
+        coapace(&["reproduce", "meng2017", "--live"]).failure(2).contains("no experiments that can run live")
+    );
 }

@@ -191,7 +191,7 @@ fn an_unusable_address_for_metrics_is_reported_in_one_line() {
     };
     assert_eq!(
         refused(1, &address),
-        format!("{address} is in use; name another port with --metrics, 0 for any that is free")
+        format!("{address} is in use; name another port with --metrics (0 takes any free one)")
     );
     assert!(refused(2, "9683").starts_with("--metrics takes ADDRESS:PORT, such as 127.0.0.1:9683"));
 }

@@ -369,7 +369,7 @@ fn files_up_to_the_size_limit_are_uploaded_and_downloaded_and_larger_ones_refuse
     let hole = fs::File::create(format!("{top}/hole")).expect("a file");
     hole.set_len((8 << 20) + 1).expect("room");
     let line = refused(3, &["get", &server.at("/hole")]);
-    assert_eq!(line, "5.00 Internal Server Error: larger than the 8388608 bytes that are served");
+    assert_eq!(line, "5.00 Internal Server Error: larger than 8388608 bytes, the limit for served files");
     hole.set_len(8 << 30).expect("room");
     assert!(refused(3, &["get", &server.at("/hole")]).starts_with("5.00"));
 }

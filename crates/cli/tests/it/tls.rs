@@ -189,7 +189,7 @@ fn a_tcp_port_in_use_is_named_with_the_option_that_changes_it() {
         let line = refused(1, &[&["serve", "--bind", ANY, flag, address], own].concat());
         assert_eq!(
             line,
-            format!("{address} is in use; name another port with {flag}, 0 for any that is free")
+            format!("{address} is in use; name another port with {flag} (0 takes any free one)")
         );
     }
 }

@@ -55,7 +55,7 @@ fn trace_reports_an_impossible_event_by_its_line_number() {
     // Comments and blank lines count, like in an editor.
     for (script, expected) in [
         ("at_ms,event\n0,start\n5,bogus\n", "line 3: unknown event \"bogus\""),
-        ("# a comment\n\nat_ms,event\n0,ack\n", "line 4: ack, but no exchange is open"),
+        ("# a comment\n\nat_ms,event\n0,ack\n", "line 4: ack without an open exchange"),
         ("at_ms,event\n10,start\n5,ack\n", "line 3: time goes backwards"),
         ("at_ms,event,draw\n0,start,1.5\n", "line 2: draw is \"1.5\""),
         ("at_ms,event\nx,start\n", "line 2: at_ms is \"x\""),

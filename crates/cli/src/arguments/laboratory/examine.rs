@@ -91,6 +91,6 @@ pub(crate) struct Examine {
 pub(crate) enum Verdicts {
     /// A page of text for people
     Table,
-    /// One JSON object a line
+    /// A JSON object on each line
     Json,
 }

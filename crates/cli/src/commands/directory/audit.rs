@@ -14,7 +14,7 @@ const TARGET: &str = "coapace::audit";
 /// any number of refusals.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The most characters of a path in an audit event.
+/// The maximum number of characters of a path in an audit event.
 const MAX_PATH: usize = 256;
 
 /// The values of the label `result`, each with its meaning in `docs/metrics.md`.

@@ -15,7 +15,8 @@ const UNIT: usize = 256 << 10;
 /// The time over which unused writes accumulate.
 const BURST: Duration = Duration::from_secs(1);
 
-/// The most clients in the table. When it is full, the clients that have their whole allowance again are removed.
+/// The maximum number of clients in the table. When it is full, the clients that have their whole allowance again are
+/// removed.
 const MAX_CLIENTS: usize = 4_096;
 
 /// The times of the next writes that are allowed, for each client and for all together (the generic cell rate algorithm).
@@ -56,7 +57,7 @@ impl WritePace {
         if paid.by.len() >= MAX_CLIENTS {
             paid.by.retain(|_, paid| *paid > now);
         }
-        let full = (paid.by.len() >= MAX_CLIENTS).then_some(1);
+        let full = (paid.by.len() >= MAX_CLIENTS && !paid.by.contains_key(writer)).then_some(1);
         if let Some(seconds) = wait(now, paid.all, of_all).or(full) {
             return Err(Rejection::unavailable(seconds).because("too many files are written now"));
         }
@@ -116,5 +117,14 @@ mod tests {
         let taken = (0..10_000).filter(|&number| pace.take(begin, &client(number), 1).is_ok()).count();
         assert_eq!(taken, MAX_CLIENTS);
         assert!(pace.take(begin + Duration::from_secs(2), &client(9_999), 1).is_ok());
+    }
+
+    #[test]
+    fn a_client_of_a_full_table_has_its_rate() {
+        let pace = WritePace::new(SharedBound { total: 1_000_000, client: 2 });
+        let begin = Instant::now();
+        let burst = |number| [1, 2].map(|_| pace.take(begin, &client(number), 1).is_ok());
+        let bursts = (0..10_000).map(burst).filter(|&burst| burst == [true; 2]).count();
+        assert_eq!(bursts, MAX_CLIENTS);
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 /// The age at which a cached part is read again, so that a client sees a new version of a file soon.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// The most files with a cached part, each of up to 64 KiB.
+/// The maximum number of files with a cached part, each of up to 64 KiB.
 const PLACES: usize = 16;
 
 /// A version of a file, by its ETag and size.

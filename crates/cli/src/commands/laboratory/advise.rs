@@ -198,11 +198,12 @@ fn fit(
             stop.load(Ordering::Relaxed)
         });
     bar.finish_and_clear();
-    let fitted = fitted?.ok_or_else(|| Failure::Input("no path behaves like the capture".to_owned()))?;
+    let fitted =
+        fitted?.ok_or_else(|| Failure::Input("no simulated path reproduces the capture".to_owned()))?;
     let mut remarks = remarks::remarks(&workload, &measured, &fitted, label);
     if nearest.is_none() && findings.timeouts.is_some() {
         remarks.push(
-            "Guessed: that clients act like default. No mechanism is close to their timeouts.".to_owned(),
+            "Assumed: clients act like default, because no mechanism is close to their timeouts.".to_owned(),
         );
     }
     if stop.load(Ordering::Relaxed) {

@@ -28,7 +28,7 @@ const BUFFERS: &str = "2500,1410000";
 const ABOUT: &str = "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each, with a buffer \
     of 2500 bytes and with one that is never full. FCT is the time of a client from its first request to its last response.";
 
-/// The most columns of text before a table. Longer lines are hard to read.
+/// The maximum number of columns of text before a table. Longer lines are hard to read.
 const WIDEST: usize = 120;
 
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {

@@ -24,7 +24,7 @@ use crate::{COMMIT, Failure, interrupt};
 /// The time that a case waits for the first request of a client that the user starts.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The most packet numbers that the text shows for a verdict. JSON shows all.
+/// The maximum number of packet numbers that the text shows for a verdict. JSON shows all.
 const LISTED: usize = 8;
 
 pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Failure> {

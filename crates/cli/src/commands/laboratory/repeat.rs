@@ -22,7 +22,7 @@ use crate::arguments::{Arguments, seeds};
 use crate::shown::remark;
 use crate::{COMMIT, Failure};
 
-/// The most differences that are printed in full.
+/// The maximum number of differences that are printed in full.
 const SHOWN: usize = 5;
 
 pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Resul
     remark(
         arguments,
         &format!(
-            "{made} runs{shard} in {took:.1} s, planned in {planned:.1} s, {reused} were there before: {to}"
+            "{made} runs{shard} in {took:.1} s, planned in {planned:.1} s; {reused} runs of earlier calls are reused: {to}"
         ),
     );
     remark(arguments, &format!("to read them: polars.scan_parquet(\"{to}/part-*.parquet\")"));

@@ -148,7 +148,10 @@ fn one_higher(udp: &Listener, asked: Option<&str>) -> Result<SocketAddr, Failure
     let any = asked.is_some_and(|asked| asked.ends_with(":0"));
     let port = if any { Some(0) } else { address.port().checked_add(1) };
     address.set_port(port.ok_or_else(|| {
-        Failure::Usage("no port is above the port for UDP; give the port for DTLS with --dtls".to_owned())
+        Failure::Usage(
+            "DTLS takes the port above the one for UDP, and there is none; give another with --dtls"
+                .to_owned(),
+        )
     })?);
     Ok(address)
 }
