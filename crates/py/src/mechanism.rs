@@ -43,7 +43,7 @@ pub(crate) struct Exchange {
     timeout: f64,
 }
 
-/// The most transmissions of an exchange.
+/// The maximum number of transmissions of an exchange.
 const TRANSMISSIONS: usize = 256;
 
 #[pymethods]

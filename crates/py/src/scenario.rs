@@ -147,7 +147,7 @@ impl Scenario {
         self.read.canonical()
     }
 
-    /// Returns a scenario file with all settings made. The scenario in it has the same hash.
+    /// Returns this scenario as a scenario file (TOML) with all settings applied. Its scenario hash is the same.
     fn to_toml(&self) -> String {
         self.read.to_toml()
     }

@@ -85,6 +85,6 @@ pub(crate) fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
 fn refused(value: &Bound<'_, PyAny>) -> PyErr {
     let shown = value.repr().map_or_else(|_| "this".to_owned(), |shown| shown.to_string());
     PyTypeError::new_err(format!(
-        "a value must be text, a number, a truth value, a path, a timedelta, or several of these, not {shown}"
+        "a value must be a str, a number, a bool, a path, a timedelta, or a list of these, not {shown}"
     ))
 }

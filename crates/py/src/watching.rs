@@ -17,7 +17,8 @@ use crate::scripted::{RunSession, check, is_of_python, raised};
 /// The longest time between two checks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The most finished runs that are counted before a check for Ctrl-C: short runs may finish faster than they are counted.
+/// The maximum number of finished runs that are counted before a check for Ctrl-C: short runs may finish faster than
+/// they are counted.
 const MOST_NEWS: usize = 10_000;
 
 /// The seeds of runs, the number of threads (0: one for each core), and a function that is called with the numbers of finished
@@ -168,8 +169,6 @@ pub(crate) fn watch<T: Send + 'static>(
     raised()?;
     watched?;
     ended.map_err(|_| {
-        PyRuntimeError::new_err(
-            "a run ended by a mistake of the simulator; please report it with the scenario",
-        )
+        PyRuntimeError::new_err("a bug of the simulator ended a run; please report it with the scenario")
     })
 }

@@ -193,7 +193,7 @@ class Client:
 
     @property
     def remotes(self) -> list[Remote]:
-        """The destinations that exchanges have ended with: RTO, SRTT and counts of each."""
+        """The destinations with which an exchange has ended: RTO, SRTT and counts of each."""
         return self._native.remotes()
 
     async def close(self) -> None:

@@ -55,7 +55,7 @@ class Scenario:
     def canonical(self) -> str:
         """Every key that shapes a run with its effective value, one `path = value` a line."""
     def to_toml(self) -> str:
-        """Returns a scenario file with all settings made. The scenario in it has the same hash."""
+        """Returns this scenario as a scenario file (TOML) with all settings applied. Its scenario hash is the same."""
     @property
     def hash(self) -> str:
         """The hash of `canonical()`. Results of scenarios with equal hashes may be compared."""

@@ -41,7 +41,7 @@ _log = logging.getLogger("coapace.server")
 class Server:
     """Answers requests with functions and coroutine functions.
 
-    ``address`` is as in ``127.0.0.1:5683``; port 0 is any that is free, and ``[::]`` every address of the host. A scheme before it
+    ``address`` is as in ``127.0.0.1:5683``; port 0 takes any free one, and ``[::]`` every address of the host. A scheme before it
     is ``coap``, ``coaps``, ``coap+tcp`` or ``coap+ws``. ``cc`` is the mechanism of separate responses and notifications. ``psk`` has
     the keys for ``coaps`` by identity. Beyond ``max_pending`` requests that wait for handlers, and for one resource half as many,
     further ones are answered 5.03.
@@ -102,7 +102,7 @@ class Server:
         observed with GET; see :meth:`notify`. ``attributes`` are those of the link in ``/.well-known/core`` (RFC 6690), such as
         ``rt="temperature"``. Resources are added before the body of ``async with`` first waits for something.
 
-        Raises ``ValueError`` for an unknown method, and ``RuntimeError`` if the server serves already.
+        Raises ``ValueError`` for an unknown method, and ``RuntimeError`` if the server is already running.
         """
         path = _absolute(path)
         wanted = [methods] if isinstance(methods, str) else list(methods)

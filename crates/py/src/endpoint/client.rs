@@ -135,7 +135,7 @@ impl NativeClient {
         )
     }
 
-    /// The destinations that exchanges have ended with.
+    /// The destinations with which an exchange has ended.
     fn remotes(&self, py: Python<'_>) -> Vec<Remote> {
         py.detach(|| {
             let known = self.client().as_ref().map(net::Client::destinations).unwrap_or_default();

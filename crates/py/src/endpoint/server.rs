@@ -118,7 +118,7 @@ impl NativeServer {
     ) -> PyResult<Call> {
         // A server serves once, because it gives its sockets away.
         let server = lock(&self.bound).take();
-        let server = server.ok_or_else(|| PyRuntimeError::new_err("the server serves already"))?;
+        let server = server.ok_or_else(|| PyRuntimeError::new_err("the server is already running"))?;
         // Cloning a `Py` needs the interpreter, and a request must not wait for it. So an `Arc` is cloned.
         let (post, dispatch) = (self.desk.post.clone(), Arc::new(dispatch));
         let places = RequestPlaces { taken: Arc::default(), max: self.max_pending };
@@ -208,7 +208,7 @@ fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
                 "{address:?} is not an address; write it like 127.0.0.1:5683 or coap+tcp://[::]:5683"
             ));
         }
-        io::ErrorKind::AddrInUse => format!("{place} is in use; name another port, 0 for any that is free"),
+        io::ErrorKind::AddrInUse => format!("{place} is in use; name another port (0 takes any free one)"),
         io::ErrorKind::AddrNotAvailable => {
             format!("{place} is not an address of this host; [::]:PORT is all of them")
         }
