@@ -9,8 +9,8 @@ use coapace_scenario::Scenario;
 use coapace_sim::{Event, Record, Tap, Time, Transport};
 use serde::Serialize;
 
-/// The most clients whose exchanges are kept. The next constants are the most exchanges of each client, and the most
-/// messages of an exchange.
+/// The maximum number of clients whose exchanges are kept. The next constants are the most exchanges of each client,
+/// and the most messages of an exchange.
 const CLIENTS: usize = 4;
 const EXCHANGES: usize = 40;
 const MESSAGES: usize = 64;
