@@ -64,9 +64,14 @@ class Page {
   send(method, params) {
     return this.browser.send(method, params, this.session);
   }
-  /** Evaluates an expression, which may be a promise, and returns its value. */
-  async value(expression) {
-    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+  /** Evaluates an expression, which may be a promise, and returns its value. The limit only ends what hangs. */
+  async value(expression, seconds = 600) {
+    let timer;
+    const late = new Promise((_, fail) => {
+      timer = setTimeout(() => fail(new Error(`no answer within ${seconds} s: ${expression.slice(0, 200)}`)), 1000 * seconds);
+    });
+    const answer = this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    const { result, exceptionDetails } = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }

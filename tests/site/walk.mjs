@@ -116,7 +116,7 @@ try {
     }
     console.log("axe finds no violation");
   } else {
-    console.log("skipped: accessibility (axe-core is not there; tests/check-playground installs it)");
+    console.log("skipped: accessibility (axe-core is not there)");
   }
 
   // Every paper's page has charts with titles and descriptions, links to the playground, and fits the window.
