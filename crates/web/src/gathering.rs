@@ -9,6 +9,7 @@ use coapace_lab::results::{Better, CellResult, Metric, headline};
 use coapace_run::contender::Contender;
 use coapace_run::measured::{Delays, RunResult, quantile};
 use serde::Serialize;
+#[cfg(target_family = "wasm")]
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{json, opened};
@@ -39,7 +40,7 @@ const METRICS: [Metric; 17] = [
 const BOX: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
 /// The results of several mechanisms in the same scenario, and their summary. Web workers make the runs.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub struct Gathering {
     cells: Vec<CellResult>,
     references: References,
@@ -81,14 +82,14 @@ struct Row {
     quantiles: Option<[Option<f64>; 5]>,
 }
 
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 impl Gathering {
     /// Makes a gathering without results. `text` is the scenario file. `settings` is a JSON list of `[key, value]`, and
     /// `mechanisms` is a JSON list of names.
     ///
     /// # Errors
     /// Returns a line if the scenario cannot be read or a mechanism does not fit it.
-    #[wasm_bindgen(constructor)]
+    #[cfg_attr(target_family = "wasm", wasm_bindgen(constructor))]
     pub fn new(name: &str, text: &str, settings: &str, mechanisms: &str) -> Result<Gathering, String> {
         let scenario = opened::scenario(name, text, settings)?;
         let labels: Vec<String> = serde_json::from_str(mechanisms).map_err(|error| error.to_string())?;

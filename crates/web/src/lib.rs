@@ -20,6 +20,7 @@ mod running;
 mod style;
 
 use serde::Serialize;
+#[cfg(target_family = "wasm")]
 use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use gathering::Gathering;
@@ -28,7 +29,7 @@ pub use gathering::Gathering;
 ///
 /// # Errors
 /// An error if a built-in scenario cannot be read.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn catalogue() -> Result<String, String> {
     json(&catalogue::Catalogue::new()?)
 }
@@ -38,7 +39,7 @@ pub fn catalogue() -> Result<String, String> {
 ///
 /// # Errors
 /// Returns one line that names the wrong line of the file.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn describe(name: &str, text: &str) -> Result<String, String> {
     json(&catalogue::Description::of(name, text)?)
 }
@@ -48,7 +49,7 @@ pub fn describe(name: &str, text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// Returns one line that names the wrong line or setting.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn check(name: &str, text: &str, settings: &str) -> Result<String, String> {
     json(&catalogue::Checked::of(&*opened::scenario(name, text, settings)?))
 }
@@ -58,7 +59,7 @@ pub fn check(name: &str, text: &str, settings: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// Returns one line if the scenario cannot be read or the mechanism does not fit it.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn run(
     name: &str,
     text: &str,
@@ -74,7 +75,7 @@ pub fn run(
 ///
 /// # Errors
 /// Returns the errors of [`run`].
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn ladder(name: &str, text: &str, settings: &str, mechanism: &str, seed: u32) -> Result<String, String> {
     json(&ladder::Ladder::of(&*opened::scenario(name, text, settings)?, mechanism, seed)?)
 }
@@ -85,7 +86,7 @@ pub fn ladder(name: &str, text: &str, settings: &str, mechanism: &str, seed: u32
 ///
 /// # Errors
 /// Returns one line if the bytes are no capture or show no exchange.
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn advise(name: &str, bytes: &[u8], options: &str) -> Result<String, String> {
     json(&advising::Advice::of(name, bytes, options)?)
 }
@@ -98,7 +99,7 @@ fn json(value: &impl Serialize) -> Result<String, String> {
 ///
 /// # Errors
 /// Returns the errors of [`run`].
-#[wasm_bindgen]
+#[cfg_attr(target_family = "wasm", wasm_bindgen)]
 pub fn capture(
     name: &str,
     text: &str,
