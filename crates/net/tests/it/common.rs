@@ -99,7 +99,7 @@ pub(crate) async fn serve_again(address: &str, router: Router, config: ServerCon
             }
         }
     };
-    run("coap", timeout(Duration::from_secs(10), bound).await.expect("free within 10 s"), router)
+    run("coap", timeout(Duration::from_secs(60), bound).await.expect("free within 60 s"), router)
 }
 
 /// Runs the server that was bound.
@@ -112,10 +112,10 @@ pub(crate) fn run(scheme: &'static str, bound: io::Result<Server>, router: Route
 /// Reads from a server of libcoap and pings it, and ends its process.
 pub(crate) async fn libcoap_answers(mut server: Child, client: &Client, uri: &str) {
     let answers = async { (client.get(uri).await, client.ping(uri).await) };
-    let answers = timeout(Duration::from_secs(10), answers).await;
+    let answers = timeout(Duration::from_secs(60), answers).await;
     let _ = server.kill();
     let _ = server.wait();
-    let (response, pong) = answers.expect("within 10 s");
+    let (response, pong) = answers.expect("within 60 s");
     assert!(response.unwrap().text().contains("libcoap"));
     pong.unwrap();
 }

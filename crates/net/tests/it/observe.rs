@@ -378,7 +378,7 @@ async fn an_observation_continues_after_its_server_stopped_and_returned() {
                 }
             }
         };
-        let bound = tokio::time::timeout(Duration::from_secs(10), bound).await.expect("free within 10 s");
+        let bound = tokio::time::timeout(Duration::from_secs(60), bound).await.expect("free within 60 s");
         let _server = run(scheme, bound, after.router());
         let back = tokio::time::timeout(Duration::from_secs(60), next).await.expect("it is back");
         assert_eq!(back.unwrap().unwrap().text(), "7", "{scheme}");
