@@ -119,6 +119,7 @@ class Relay(Server):
                  "--metrics", "127.0.0.1:0", *arguments]
         # preexec_fn is safe here: this program has no other thread when it starts a relay with a limit.
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=bound)
+        atexit.register(self.stop)
         lines = [self.process.stdout.readline().strip() for _ in range(2)]
         if not all(lines):
             sys.exit(f"   the relay said {self.process.stderr.read()!r}")
