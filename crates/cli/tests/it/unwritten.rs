@@ -22,8 +22,8 @@ const ROWS: [&str; 12] = [
     "csv",
 ];
 
-/// A reproduction of 75 runs.
-const PAPER: [&str; 5] = ["reproduce", "meng2017", "--seeds", "2-2", "--quiet"];
+/// A reproduction of 30 runs.
+const PAPER: [&str; 5] = ["reproduce", "betzler2015", "--seeds", "2-2", "--quiet"];
 
 /// Runs the command where no file may be longer than 2 KiB.
 fn short_of_disk(arguments: &[&str]) -> Output {
