@@ -21,7 +21,7 @@ const MAX_LOGGED: u32 = 1_000;
 /// Counts the requests that are logged in each second, over all servers of the process.
 static SAMPLE: AccessRate = AccessRate(Mutex::new((None, 0, None)));
 
-/// The maximum number of unanswered requests that are tracked for the log. Further ones are not logged.
+/// The maximum number of unanswered requests that one access log tracks. Further requests are not logged.
 const MAX_NOTED: usize = 65_536;
 
 /// The maximum number of bytes of a path in the access log.
@@ -32,7 +32,8 @@ pub(crate) fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
 }
 
-/// The unanswered requests to be logged, by a key that identifies them.
+/// The access log of an endpoint or connection: its unanswered requests, by a key that identifies each. A request is
+/// logged once it is answered.
 #[derive(Debug)]
 pub(crate) struct AccessLog<K> {
     noted: HashMap<K, Noted>,
@@ -89,7 +90,8 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
-/// The rate of logged requests: the start of the current second, the number of requests in it, and the requests left out.
+/// The limiter of logged requests. Holds the start of the current second, the number of requests logged in it, and the
+/// requests that were not logged.
 struct AccessRate(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
 
 /// The number of requests that were not logged, and the transport and the peer of the last of them.
@@ -101,8 +103,8 @@ struct LeftOut {
 }
 
 impl AccessRate {
-    /// Returns whether a request is to be logged. The first request of a second also logs how many were left out before
-    /// it.
+    /// Returns whether a request is to be logged. The first request of a second also logs how many requests were not
+    /// logged before it.
     fn takes(&self, now: Instant, transport: &'static str, peer: &IdentifiedPeer) -> bool {
         let mut locked = lock(&self.0);
         let (begun, taken, left_out) = &mut *locked;

@@ -5,14 +5,14 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Mutex;
 
-/// The address of a peer, and the local address that it sends to. It has only 20 bytes, because an endpoint stores one with
-/// every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
+/// The address of a peer, and the local address that the peer sends to. This type has only 20 bytes, because an
+/// endpoint stores a value of it with every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
     pub(crate) ip: Ipv6Addr,
     pub(crate) port: u16,
-    /// The number of the local address in [`LocalAddresses`]. The endpoints of DTLS servers have the number of the session
-    /// here.
+    /// The number of the local address in [`LocalAddresses`]. At an endpoint of a DTLS server, it is the number of the
+    /// session instead.
     pub(crate) local: u16,
 }
 
@@ -49,14 +49,14 @@ impl Remote {
         SocketAddr::new(self.ip.to_canonical(), self.port)
     }
 
-    /// Returns the address in the form for an IPv6 socket.
+    /// Returns the address in the form for an IPv6 socket. `scope` is the index of the interface, or 0.
     pub(crate) fn v6(&self, scope: u32) -> SocketAddrV6 {
         SocketAddrV6::new(self.ip, self.port, 0, scope)
     }
 }
 
-/// Returns the network that counts as one source: an IPv4 address, or an IPv6 prefix of 64 bits, because one host may have
-/// all addresses of it (RFC 4291 §2.5.4).
+/// Returns the network that counts as one source: an IPv4 address, or an IPv6 prefix of 64 bits, because one host may
+/// have all addresses of the prefix (RFC 4291 §2.5.4).
 pub(crate) fn network(ip: Ipv6Addr) -> Ipv6Addr {
     if ip.to_ipv4_mapped().is_some() { ip } else { Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64) }
 }
@@ -83,8 +83,8 @@ impl LocalAddress {
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
 
-/// The local addresses at which datagrams have arrived so far; the number of an address is its index here. A host has
-/// few. Beyond the limit no address is added, and the system chooses the source address of answers.
+/// The local addresses at which datagrams have arrived so far. The number of an address is its index here. A host has
+/// few local addresses. Beyond the limit no address is added, and the system chooses the source address of answers.
 #[derive(Debug)]
 pub(crate) struct LocalAddresses(Mutex<Vec<LocalAddress>>);
 

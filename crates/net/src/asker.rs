@@ -19,7 +19,7 @@ use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::turns::Turns;
 use crate::{Error, Response, Salvage};
 
-/// The limits of bodies larger than a datagram.
+/// The settings for bodies that are larger than a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     /// The size exponent of the largest block that either side shall send (RFC 7959 §2.2).
@@ -57,7 +57,7 @@ pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
 
-/// A function that is called after every block.
+/// A function of the program that is called after every block of a body.
 #[derive(Clone)]
 pub(crate) struct OnProgress(pub(crate) Arc<dyn Fn(Transferred) + Send + Sync>);
 
@@ -67,7 +67,7 @@ impl fmt::Debug for OnProgress {
     }
 }
 
-/// How requests travel to a server.
+/// The transport of requests to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestPath {
     /// Datagrams of an endpoint to this peer, over UDP or DTLS.
@@ -89,7 +89,7 @@ pub(crate) struct Asker {
     /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
-    /// Gets the first blocks of a response, if the response's transfer ends early.
+    /// The place for the first blocks of a response whose transfer ends early.
     pub(crate) salvage: Option<Salvage>,
 }
 
@@ -215,12 +215,12 @@ impl Asker {
         }
     }
 
-    /// Returns a request in the form for a connection.
+    /// Returns the request with this token and these options and payload (`tail`), in the form for a connection.
     pub(crate) fn stream_request(&self, token: Token, tail: Tail) -> StreamRequest {
         StreamRequest::new(self.code, token, tail.into_bytes())
     }
 
-    /// Returns a request in the form for an endpoint.
+    /// Returns the request with this token and this tail, in the form for an endpoint.
     pub(crate) fn request<'a>(&self, token: Token, tail: &'a [u8]) -> coapace_proto::Request<'a> {
         let &Self { confirmable, code, repeatable, .. } = self;
         coapace_proto::Request { confirmable, code, token, tail, repeatable }
@@ -240,13 +240,13 @@ pub(crate) fn within(response: Response, blocks: Blocks) -> Result<Response, Err
     if fits { Ok(response) } else { Err(TransferError::TooLarge.into()) }
 }
 
-/// Checks that a request fits into a datagram.
+/// Checks that the options and payload of a request (`tail`) are not longer than a datagram may be.
 pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
 
-/// Starts an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the
-/// exchange is cancelled.
+/// Starts an exchange on a hub and waits for its first response. Later responses go into the inbox. If the future is
+/// dropped, the exchange is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,

@@ -77,12 +77,13 @@ macro_rules! methods {
 }
 
 impl Client {
-    /// Like [`Client::new`](crate::Client::new).
+    /// Returns a client with RFC 7252's congestion control, like [`Client::new`](crate::Client::new).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
+    /// Returns a builder with the default settings, like [`Client::builder`](crate::Client::builder).
+    /// [`ClientBuilder::build_blocking`] builds the client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -118,7 +119,8 @@ impl Client {
         }
     }
 
-    /// Like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation ends.
+    /// Observes the resource at `uri`, like [`Client::observe`](crate::Client::observe). The client is borrowed until
+    /// the observation ends.
     ///
     /// # Errors
     /// [`Error::NotObserved`] if the server answers with an error, and the errors of [`request`](Self::request).
@@ -142,22 +144,22 @@ impl Client {
         Ok(Observation { client: self, inner })
     }
 
-    /// Like [`Client::stats`](crate::Client::stats).
+    /// Returns the counters, like [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Like [`Client::metrics`](crate::Client::metrics).
+    /// Returns the metrics, like [`Client::metrics`](crate::Client::metrics).
     pub fn metrics(&self) -> Metrics {
         self.inner.metrics()
     }
 
-    /// Like [`Client::destinations`](crate::Client::destinations).
+    /// Returns the destinations of all ended exchanges, like [`Client::destinations`](crate::Client::destinations).
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         self.inner.destinations()
     }
 
-    /// Returns a call to be made, and the time at which the call is given up if it has a timeout.
+    /// Returns a call that is ready to be awaited, and the time at which the call is given up if it has a timeout.
     fn prepared(
         &self,
         method: Code,
@@ -174,7 +176,7 @@ impl Client {
         Ok((call, give_up))
     }
 
-    /// Drives the endpoints until `future` is done, or until `give_up`.
+    /// Receives and sends for the endpoints until `future` is done, or until the time `give_up`.
     fn block_on<T>(
         &mut self,
         future: impl Future<Output = T>,
@@ -222,7 +224,7 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Like [`Observation::first`](crate::Observation::first).
+    /// Returns the response to the registration, like [`Observation::first`](crate::Observation::first).
     pub fn first(&self) -> &Response {
         self.inner.first()
     }
@@ -237,7 +239,7 @@ impl Observation<'_> {
         self.client.block_on(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// Like [`Observation::end`](crate::Observation::end).
+    /// Deregisters, and waits for the server's answer, like [`Observation::end`](crate::Observation::end).
     ///
     /// # Errors
     /// The errors of a request.

@@ -13,8 +13,8 @@ const PEER: usize = 1_024;
 /// The memory of a remembered message with a short response, in bytes.
 const REMEMBERED: usize = 256;
 
-/// The memory of a connection that uses nothing of the common pool, in bytes: buffers of TCP and TLS in this process, and the
-/// responses that every connection may queue.
+/// The memory of a connection, in bytes: buffers of TCP and TLS in this process, and the responses that every
+/// connection may queue. The memory that connections share is not included.
 const CONNECTION: usize = 128 << 10;
 
 /// The file descriptors reserved for everything but connections.

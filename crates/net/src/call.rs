@@ -39,7 +39,7 @@ pub struct Call {
     pub(crate) blocks: Blocks,
     progress: Option<OnProgress>,
     salvage: Option<Salvage>,
-    /// Whether an observation ends when the server is unavailable.
+    /// Whether an observation ends when the server is unavailable. Otherwise the client registers again later.
     pub(crate) once: bool,
     /// The endpoint and the addresses that requests were sent to, if there is a timeout.
     asked: OnceLock<(Arc<Hub>, Vec<Remote>)>,
@@ -199,8 +199,8 @@ impl Call {
     }
 
     /// Sets the time over which the members of a [group](Self::group) spread their answers. The default is 5 s
-    /// (DEFAULT_LEISURE, RFC 7252 §8.2). [`least_leisure`](coapace_proto::group::least_leisure) computes it for a large group
-    /// or a slow network.
+    /// (DEFAULT_LEISURE, RFC 7252 §8.2). [`least_leisure`](coapace_proto::group::least_leisure) computes this time for
+    /// a large group or a slow network.
     pub fn leisure(mut self, leisure: Duration) -> Self {
         self.leisure = leisure;
         self
@@ -274,7 +274,7 @@ impl Call {
         }
     }
 
-    /// Makes the request once, without a timeout. This function may be called several times for one call.
+    /// Makes the request once, without a timeout. This function may be called several times for one `Call`.
     pub(crate) async fn again(&self) -> Result<Response, Error> {
         self.attempt(self.options.clone(), self.payload.clone()).await
     }
@@ -313,7 +313,7 @@ impl Call {
         }
     }
 
-    /// Holds further requests of this method to this path for a while, if `response` is 4.29 (RFC 8516).
+    /// If `response` is 4.29 (RFC 8516), records that further requests of this method to this path must wait.
     pub(crate) fn note(&self, response: &Response) -> Result<(), Error> {
         if response.code == Code::TOO_MANY_REQUESTS {
             self.client.holds.note(Instant::now(), self.method, self.uri()?, response);

@@ -12,7 +12,7 @@ use crate::lock::lock;
 /// The maximum number of addresses of one name that are tried.
 const MOST: usize = 16;
 
-/// The maximum number of names whose address is remembered. Beyond that an arbitrary one is forgotten, and all its
+/// The maximum number of names whose address is remembered. Beyond that an arbitrary name is forgotten, and all its
 /// addresses are tried again.
 const MOST_NAMES: usize = 1_024;
 
@@ -72,7 +72,8 @@ impl Candidates {
     }
 }
 
-/// The addresses that have answered, of servers with several, by host and port. Later requests go directly to them.
+/// For each server with several addresses, by host and port: the address that has answered. Later requests go directly
+/// to this address.
 #[derive(Debug, Default)]
 pub(crate) struct AnsweredAddresses(Mutex<HashMap<(String, u16), SocketAddr>>);
 

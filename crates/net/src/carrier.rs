@@ -1,4 +1,4 @@
-//! The requests of a transfer, of which several may be outstanding.
+//! The requests of a block-wise transfer, of which several may be outstanding.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,9 +19,9 @@ use crate::datagram::hub::LockedHub;
 use crate::receivers::Receivers;
 use crate::{Error, Response, Salvage};
 
-/// The maximum number of acknowledged requests whose responses the client still awaits. The only response to a body may
-/// answer any of them, usually one of the last (RFC 9177 §4.3). If more requests than this are not acknowledged yet,
-/// their number is the limit.
+/// The maximum number of requests that the server has acknowledged and whose response the client still awaits. A body
+/// has only one response, which may answer any of its requests, usually one of the last (RFC 9177 §4.3). If more than
+/// this many requests are not acknowledged yet, their number is the limit instead.
 const KEPT: usize = 32;
 
 /// The number of consecutive refusals (5.03) of the only outstanding request after which the transfer fails.
@@ -32,7 +32,7 @@ const MAX_REFUSED: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limit of outstanding requests, for a server that refuses more. A refusal sets the limit to half of the
-/// outstanding requests. When as many requests were answered as the limit allows at once, it grows by one.
+/// outstanding requests. After as many answers as the limit, the limit grows by one.
 struct Share {
     most: usize,
     answered: usize,
@@ -43,8 +43,8 @@ struct Share {
 impl Share {
     const WHOLE: Self = Self { most: usize::MAX, answered: 0, refused: 0 };
 
-    /// Handles the refusal of a request while `under_way` others are outstanding. Returns the pause before the next
-    /// request, or `None` if there were too many refusals.
+    /// Handles the refusal of a request while `under_way` other requests are outstanding. Returns the pause before the
+    /// next request, or `None` if there were too many refusals.
     fn refuse(&mut self, under_way: usize) -> Option<Duration> {
         (self.most, self.answered) = ((under_way / 2).max(1), 0);
         // The answers to the others set the pace, so no pause is needed.
@@ -112,7 +112,7 @@ enum PieceOutcome<'a> {
     Answered(Piece, Result<Response, Error>, Option<ExchangeId>),
 }
 
-/// An outstanding request.
+/// The future of an outstanding request, which returns the outcome of the request.
 type PendingRequest<'a> = Pin<Box<dyn Future<Output = PieceOutcome<'a>> + Send + 'a>>;
 
 impl Asker {

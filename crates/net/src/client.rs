@@ -12,8 +12,8 @@ use crate::endpoints::Endpoints;
 use crate::uri::{BadUri, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stats};
 
-/// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism limit the exchanges
-/// with one destination (RFC 7252 §4.7), and further requests wait.
+/// A CoAP client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism limit
+/// the exchanges with one destination (RFC 7252 §4.7), and further requests wait.
 ///
 /// A server may answer 4.29 Too Many Requests (RFC 8516). For the Max-Age of that response, at least one second and at
 /// most a day, the client sends no request of the same method to the same path of that server: a call waits and repeats
@@ -80,7 +80,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the largest accepted body of a response, in bytes. A larger one fails with
+    /// Sets the largest accepted body of a response, in bytes. A larger body fails with
     /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). The default is 16 MiB.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
@@ -88,10 +88,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. Its scheme is the
-    /// transport. The URI of a request names the resource. The proxy gets it as Proxy-Scheme and the parts of the URI,
-    /// or as Proxy-Uri if the scheme is not CoAP's, such as `http://example.org/`. Pings go to the proxy itself, and
-    /// every request uses the profile of the proxy.
+    /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. The scheme of
+    /// this URI selects the transport to the proxy. The URI of a request names the resource. The proxy gets it as
+    /// Proxy-Scheme and the parts of the URI, or as Proxy-Uri if the scheme is not CoAP's, such as
+    /// `http://example.org/`. Pings go to the proxy itself, and every request uses the profile of the proxy.
     ///
     /// # Errors
     /// The reason why `uri` is not a URI, or [`BadUri::PathOfProxy`].
@@ -112,10 +112,11 @@ impl ClientBuilder {
         self
     }
 
-    /// Ends a request at once if the network reports that its destination cannot be reached (ICMP), or the system
-    /// refuses to send. Without this call, the error does not end the request, because a later datagram may arrive: the
-    /// server may be starting. Requests are then retransmitted as if there were no error (RFC 7252 §4.2), and if they
-    /// fail, the error is reported as the reason. Connections are not affected: a refused one always fails at once.
+    /// Makes every request end at once if the network reports that its destination cannot be reached (ICMP), or the
+    /// system refuses to send. Without this call, the error does not end the request, because a later datagram may
+    /// arrive: the server may be starting. Requests are then retransmitted as if there were no error (RFC 7252 §4.2),
+    /// and if they fail, the error is reported as the reason. Connections are not affected: a refused one always fails
+    /// at once.
     #[must_use]
     pub fn fail_fast(mut self) -> Self {
         self.0.fails_fast = true;
@@ -167,13 +168,13 @@ impl Client {
         ipatch = IPATCH, "An iPATCH (RFC 8132 §3) of the resource at `uri`,";
     }
 
-    /// A request of any method, to be awaited.
+    /// Returns a request of any method, which is sent when it is awaited.
     pub fn request(&self, method: Code, uri: &str) -> Call {
         Call::new(self.0.clone(), method, uri)
     }
 
-    /// A ping with an empty message (RFC 7252 §4.3), to be awaited. The path of `uri` has no effect. The response has the
-    /// code 0.00.
+    /// Returns a ping with an empty message (RFC 7252 §4.3), which is sent when it is awaited. The path of `uri` has no
+    /// effect. The response has the code 0.00.
     pub fn ping(&self, uri: &str) -> Call {
         self.request(Code::EMPTY, uri)
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Holds whether closing has begun, and wakes the tasks that wait for that.
+/// The closing state: whether closing has begun, and the tasks that wait for this.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     has_begun: AtomicBool,

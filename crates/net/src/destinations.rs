@@ -47,7 +47,8 @@ impl Destination {
         }
     }
 
-    /// Adds the current estimates of the mechanism, and of the bulk mechanism if it has transferred a body.
+    /// Returns the destination with the current estimates of the mechanism, and of the bulk mechanism if it has
+    /// transferred a body.
     fn estimated(self, gauges: Gauges, bulk: Option<(Limits, Gauges)>) -> Self {
         let Gauges { rto, srtt, rttvar, .. } = gauges;
         Self {

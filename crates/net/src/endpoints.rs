@@ -187,8 +187,9 @@ impl Drop for Endpoints {
 }
 
 /// The part of a client's driver that handles requests. It answers confirmable requests with 5.01, because they must be
-/// answered or rejected (RFC 7252 §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors
-/// (§8.2), and an answer would displace a peer with a learned estimate.
+/// answered or rejected (RFC 7252 §4.2). It ignores non-confirmable requests (§4.3): they may have come to a group,
+/// whose members send no errors (§8.2), and for an answer the endpoint might have to forget a peer whose estimate it
+/// has learned.
 #[derive(Debug)]
 pub(crate) struct ClientService;
 

@@ -125,7 +125,7 @@ pub enum Refused {
     /// identity, or has another key for it. 40 means that both ends have no cipher suite in common.
     #[error("{}", alert(*.0))]
     Alert(u8),
-    /// The handshake took too long: no server is there, or it does not answer a wrong key.
+    /// The handshake took too long: no server is there, or the server does not answer a client with a wrong key.
     #[error("the DTLS handshake took too long")]
     TimedOut,
     /// The network reports that the server cannot be reached.

@@ -17,7 +17,7 @@ use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
 use crate::{Error, Response};
 
-/// The maximum number of answers that may be queued. Further ones are dropped.
+/// The maximum number of answers that may be queued. Further answers are dropped.
 const MAX_WAITING: usize = 1_024;
 
 /// The time added to the leisure of the members, for the way there and back, and for their processing.
@@ -45,7 +45,7 @@ const NO_CLASS: u64 = 26;
 #[derive(Debug)]
 pub struct Group {
     hub: Arc<Hub>,
-    /// Keeps the hub open.
+    /// The client, which is kept so that the hub stays open.
     _client: Arc<Endpoints>,
     id: ExchangeId,
     answers: mpsc::Receiver<(Remote, Response)>,
@@ -56,7 +56,7 @@ pub struct Group {
 /// The request to a group, which is also sent to a single member to get the rest of the member's answer.
 #[derive(Debug)]
 pub(crate) struct GroupRequest {
-    /// Sends the request. Its destination is the group.
+    /// The `Asker` that sends the request. Its destination is the group.
     pub(crate) asker: Asker,
     pub(crate) options: Options,
     pub(crate) payload: Vec<u8>,

@@ -73,7 +73,7 @@ impl From<Response> for Called {
 /// The remaining future of a handler. The output is `None` if it panics.
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
-/// A handler of any type.
+/// A handler, whatever the type of its function.
 pub(crate) trait Handler: Send {
     /// Calls the handler, and polls its future once.
     fn call(&mut self, request: Request) -> Called;

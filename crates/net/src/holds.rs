@@ -11,7 +11,8 @@ use crate::lock::lock;
 use crate::uri::Uri;
 use crate::{Error, Response};
 
-/// The maximum number of requests that are held. Beyond that one of them is forgotten, and the server answers 4.29 again.
+/// The maximum number of requests that are held. Beyond that one held request is forgotten, and the server answers 4.29
+/// again.
 const MOST: usize = 1_024;
 
 /// The shortest time that a request is held. With a Max-Age of 0, a client would otherwise repeat it without a pause.
@@ -20,7 +21,8 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest time that a request is held. A forged response with a large Max-Age would otherwise lock a client out.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The held requests. Requests of one method to one path of one origin count as one, whatever their query and payload.
+/// The held requests, which the client must not repeat yet. Requests of one method to one path of one origin count as
+/// one, whatever their query and payload.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
     keys: RandomState,
@@ -28,7 +30,8 @@ pub(crate) struct Holds {
 }
 
 impl Holds {
-    /// Returns for how long requests of this method to this URI are held from `now` on, if they are.
+    /// Returns for how long requests of this method to this URI are held from `now` on. Returns `None` if they are not
+    /// held.
     pub(crate) fn left(&self, now: Instant, method: Code, uri: &Uri) -> Option<Duration> {
         let until = lock(&self.until);
         // Most clients hold nothing, so the URI is not hashed for each request.

@@ -52,7 +52,7 @@ impl Certificate {
     }
 }
 
-/// A client: its address, and its identity if that is known.
+/// A client: its address, and the identity that it has proved, if it has proved one.
 #[derive(Clone, Debug)]
 pub(crate) struct IdentifiedPeer {
     pub(crate) remote: Remote,

@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use crate::lock::lock;
 use crate::{Error, Response};
 
-/// Where a hub or connection puts notifications, and an observation takes them. A newer representation replaces an unread one
-/// (RFC 7641 §1.3).
+/// The place where a hub or connection puts notifications, and from which an observation takes them. A newer
+/// representation replaces an unread one (RFC 7641 §1.3).
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     newest: Mutex<Newest>,
@@ -24,10 +24,10 @@ pub(crate) struct Inbox {
 struct Newest {
     response: Option<Response>,
     order: coapace_proto::NotificationOrder,
-    /// Set while a registration is outstanding. No other is due then, however stale the representation is.
+    /// Set while a registration is outstanding. No other registration is due then, however stale the representation is.
     registering: bool,
-    /// The time of the next registration, if one is scheduled. If not, the next is due when the representation is
-    /// stale.
+    /// The time of the next registration, if one is scheduled. If none is scheduled, the next registration is due when
+    /// the representation is stale.
     again: Option<Instant>,
     /// Set if no more notifications come: the server has ended the observation, or has never started it, or there was an error.
     end: Option<Result<(), Error>>,
@@ -40,9 +40,9 @@ struct Newest {
 pub(crate) enum InboxContent {
     /// The newest representation.
     News(Response),
-    /// No notification yet. Holds the time to register again, or nothing while a registration is outstanding.
+    /// No notification yet. Holds the time to register again, or `None` while a registration is outstanding.
     Nothing(Option<Instant>),
-    /// No notification, and none will come. Holds the error, if there was one.
+    /// The inbox is empty, and nothing more will come. Holds the error, if there was one.
     Over(Option<Error>),
 }
 

@@ -1,5 +1,5 @@
-//! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one type without values, so no other
-//! module depends on the feature.
+//! Replaces `secure/` if the crate is built without the feature `tls`. All types here are one type without values. So
+//! no other module depends on the feature.
 
 use std::future::Ready;
 use std::io;

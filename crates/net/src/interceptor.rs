@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-/// Sees every datagram of a client or server, and may drop it: for captures, and to simulate a bad network. It sees DTLS as
-/// records, and does not see TCP.
+/// A hook that sees every datagram of a client or server, and may drop it: for captures, and to simulate a bad network.
+/// With DTLS it sees the encrypted records. It does not see TCP.
 pub trait Interceptor: Debug + Send + Sync {
     /// Called with a datagram that is about to be sent, or has arrived. Returns `false` to drop it. The task that sends or
     /// receives calls this, so it must not block.
@@ -21,7 +21,7 @@ pub struct Datagram<'a> {
     pub local: SocketAddr,
     /// The address of the peer.
     pub peer: SocketAddr,
-    /// The content.
+    /// The bytes of the datagram: a CoAP message, or DTLS records.
     pub bytes: &'a [u8],
 }
 

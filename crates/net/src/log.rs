@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use crate::lock::lock;
 use crate::{Identity, Stats};
 
-/// Limits the log events for failed handshakes, which anyone can cause without end.
+/// The limiter of log events for failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: EventLimiter = EventLimiter::new();
 
-/// Passes one event a second. Holds the time of the last passed event, and the number of events suppressed since.
+/// A limiter that passes one event a second. Holds the time of the last passed event, and the number of events
+/// suppressed since.
 #[derive(Debug)]
 struct EventLimiter(Mutex<(Option<Instant>, u64)>);
 
@@ -60,7 +61,7 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// Limits the log events for unreachable destinations. One server may refuse many clients of this process at once.
+/// The limiter of log events for unreachable destinations. One server may refuse many clients of this process at once.
 static REFUSALS: EventLimiter = EventLimiter::new();
 
 /// Logs that datagrams do not reach a destination. The client keeps sending.

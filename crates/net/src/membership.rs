@@ -59,7 +59,7 @@ impl Membership {
     /// Makes a socket join the groups.
     ///
     /// # Errors
-    /// [`NotJoined`], if the socket cannot join a group that is not optional, or none of them.
+    /// [`NotJoined`], if the socket cannot join a group that is not optional, or can join none of the groups.
     pub(crate) fn join_all(memberships: &[Self], socket: &mut Socket) -> io::Result<()> {
         let mut failed = None;
         for membership in memberships {

@@ -18,10 +18,10 @@ use crate::{Error, Response, log};
 /// call of [`next`](Self::next) returns a later representation.
 ///
 /// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation
-/// temporarily, for example to restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516),
-/// or after 5 s without one. The pauses grow to 5 minutes. If ten consecutive registrations get such an answer, over some 25
-/// minutes, the last of these responses ends the observation. With [`Call::once`](crate::Call::once) the first such response
-/// does.
+/// temporarily, for example to restart. [`next`](Self::next) registers again after the Max-Age of this response (RFC
+/// 7252 §5.9.3.4, RFC 8516), or after 5 s if it has no Max-Age. The pauses grow to 5 minutes. If ten consecutive
+/// registrations get such an answer, over some 25 minutes, the last of these responses ends the observation. With
+/// [`Call::once`](crate::Call::once), the first such response ends it.
 ///
 /// Only the newest representation is kept, so a slow program does not see all of them. If none has come 5 to 15 s after the
 /// last became stale (Max-Age), [`next`](Self::next) registers again (RFC 7641 §3.3.1). Over a connection, this shows

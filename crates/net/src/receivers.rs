@@ -16,7 +16,7 @@ pub(crate) struct Receivers {
     pub(crate) first: Option<oneshot::Sender<Result<Response, Error>>>,
     /// The inbox for notifications, if the request has Observe.
     pub(crate) inbox: Option<Arc<Inbox>>,
-    /// The task that waits for the acknowledgement of a block, if one does.
+    /// The task that waits for the acknowledgement of a block, if there is one.
     pub(crate) acknowledged: Option<oneshot::Sender<()>>,
 }
 
@@ -44,8 +44,8 @@ impl Receivers {
         self.end(response) && goes_on
     }
 
-    /// Passes the result of a request to the task that waits for it, or else an error to the inbox. Returns `false` if
-    /// the task has stopped waiting.
+    /// Passes the result of a request to the task that waits for it. If no task waits, passes an error to the inbox.
+    /// Returns `false` if the task has stopped waiting.
     pub(crate) fn end(&mut self, result: Result<Response, Error>) -> bool {
         match (self.first.take(), &self.inbox, result) {
             // The task that waited may have stopped a moment ago.

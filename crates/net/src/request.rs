@@ -15,7 +15,7 @@ use crate::{Identity, Rejection};
 /// The names of a route's parameters, in the sequence of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
-/// The range of a segment in the options and payload of a message: start and length.
+/// The range of a path segment in the options and payload of a message: its start and its length, in bytes.
 pub(crate) type SegmentRange = (u16, u16);
 
 /// A request that a server has received. Its handler owns it. A short request needs no allocation.
@@ -26,7 +26,7 @@ pub struct Request {
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
-    /// The values of the route's parameters.
+    /// The values of the route's parameters, as ranges in the options and payload.
     values: SmallVec<[SegmentRange; 4]>,
 }
 
@@ -46,8 +46,8 @@ impl Request {
         self.peer.remote.address()
     }
 
-    /// Returns the identity that the client has proved, if it has: the identity of its pre-shared key, or its
-    /// certificate. A resource whose representation depends on the identity must not be observed over DTLS, because
+    /// Returns the identity that the client has proved, if it has proved one: the identity of its pre-shared key, or
+    /// its certificate. A resource whose representation depends on the identity must not be observed over DTLS, because
     /// [observers share calls](crate::Router::observe) of the handler.
     pub fn peer_identity(&self) -> Option<&Identity> {
         self.peer.identity.as_deref()

@@ -12,7 +12,7 @@ use crate::identity::IdentifiedPeer;
 use crate::request::{Names, SegmentRange};
 use crate::{Resource, Response};
 
-/// Handlers by path and method.
+/// The routes of a server: its handlers, by path and method.
 ///
 /// A path is a sequence of segments, each after a slash, as in Uri-Path options (RFC 7252 §5.10.1). `{name}` matches any
 /// segment, and [`Request::parameter`](crate::Request::parameter) returns its value. If two routes match, the one whose earlier segments are literal is
@@ -44,7 +44,7 @@ pub struct Router {
     /// The nodes of the path tree; the first is the root.
     nodes: Vec<PathRoutes>,
     fallback: Option<HandlerRoute>,
-    /// Whether the fallback checks the conditions of requests.
+    /// Whether the fallback checks the conditions of requests (If-Match and If-None-Match).
     conditional_fallback: bool,
     /// The critical options that this crate or a handler understands.
     understood: Vec<u16>,
@@ -63,7 +63,7 @@ struct PathRoutes {
     path: Option<String>,
     /// The attributes of the path's link (RFC 6690 §3).
     attributes: Vec<(String, String)>,
-    /// Whether the handlers check the conditions of requests.
+    /// Whether the handlers check the conditions of requests (If-Match and If-None-Match).
     conditional: bool,
 }
 

@@ -6,7 +6,7 @@ use coapace_proto::block::Partial;
 
 use crate::lock::lock;
 
-/// Keeps the first blocks of a response if its call fails, times out or is dropped. Another
+/// A place for the first blocks of a response, which are kept if the call fails, times out or is dropped. Another
 /// [call](crate::Call::salvage) with the same `Salvage` continues after these blocks, if the server still has the same
 /// version (ETag).
 ///

@@ -36,8 +36,8 @@ pub struct ServerConfig {
     /// The maximum number of handlers of one endpoint over UDP or DTLS that may run at once, at least 1. A handler is
     /// called only if a slot is free, because it may wait for something. Otherwise its request is answered 5.03. One
     /// resource may use at most as many slots as are left, so that a slow resource leaves slots to others. Clients that
-    /// have not returned an Echo option may use half as many, and are then asked for the option. Over connections,
-    /// memory is the limit ([`Budget`]).
+    /// have not returned an Echo option may use half as many; beyond that they are asked for the option. Over
+    /// connections, memory is the limit ([`Budget`]).
     pub max_pending: u32,
     /// The maximum number of requests that each client over UDP or DTLS may make in a second, if that is limited. A
     /// client is an address and a port, or a DTLS session. A client may accumulate the requests of one second. Faster
@@ -63,8 +63,8 @@ pub struct ServerConfig {
     pub groups: Vec<Membership>,
     /// The longest delay of a response to a group (DEFAULT_LEISURE, RFC 7252 §8.2). The default is 5 s.
     pub leisure: Duration,
-    /// The number of responses to groups that may be delayed at once. Further ones are dropped, and so are all of them when
-    /// the server shuts down.
+    /// The number of responses to groups that may be delayed at once. Further responses are dropped. When the server
+    /// shuts down, all delayed responses are dropped.
     pub max_delayed: usize,
     /// The limits of bodies larger than a block, in each endpoint. They apply to incomplete requests, and again to responses
     /// whose last block has not been requested yet. The default is 256 bodies of at most 1 MiB, and 8 MiB in total. If the
@@ -75,7 +75,8 @@ pub struct ServerConfig {
     pub verify: Verify,
     /// The time for handlers and separate responses to end when the server shuts down.
     pub shutdown_timeout: Duration,
-    /// Sees the datagrams of all threads, and may drop them. With an interceptor, each datagram takes a separate system call.
+    /// The hook that sees the datagrams of all threads, and may drop them. With an interceptor, each datagram takes a
+    /// separate system call.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -325,7 +326,7 @@ impl Server {
     }
 }
 
-/// Calls `bind` for each address until it succeeds. Returns its last result.
+/// Calls `bind` for each address until a call succeeds. Returns the result of the last call.
 fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
     // The error of a name without any address.
     let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());

@@ -20,10 +20,11 @@ use crate::{Router, ServerConfig, ServerHandle, log};
 /// The time between two checks of a server's counters.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The error of the first thread that failed.
+/// The result of the server's threads: the error of the first thread that failed, if there is one.
 type FirstFailure = Result<(), Arc<io::Error>>;
 
-/// A server that is ready to answer. [`run`](Self::run) makes it answer. Dropping it ends its threads.
+/// A server that is ready to answer. [`run`](Self::run) makes it answer. Dropping this value ends the threads of the
+/// server.
 #[derive(Debug)]
 pub struct Started {
     end: ShutDown,

@@ -133,12 +133,12 @@ impl Subscription {
         }
     }
 
-    /// Sends a last request, and waits for the response.
+    /// Sends the deregistration, and waits for the response.
     pub(crate) async fn ask(&self, tail: Tail) -> Result<Response, Error> {
         self.asker.send(Some(self.token), tail).await
     }
 
-    /// Sends a last request without waiting for the response.
+    /// Sends the deregistration without waiting for the response.
     pub(crate) fn send(&self, tail: Tail) {
         let Self { asker, token, .. } = self;
         match &asker.path {

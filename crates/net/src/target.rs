@@ -6,11 +6,11 @@ use crate::Options;
 use crate::lock::lock;
 use crate::uri::{BadUri, Uri, proxy_uri};
 
-/// A URI, and the options of its requests.
+/// A URI, and the options of the requests to it.
 #[derive(Debug)]
 pub(crate) struct Target {
     text: Box<str>,
-    /// The destination of the requests. If that is a proxy, the path here is the text of the requested URI.
+    /// The destination of the requests. If the destination is a proxy, the path here is the text of the requested URI.
     pub(crate) uri: Uri,
     pub(crate) options: Options,
 }

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::datagram::hub::Hub;
 use crate::lock::lock;
 
-/// Holds the endpoint that the blocked thread shall drive, and the time at which it shall poll again.
+/// The endpoint that the blocked thread shall drive, and the time at which the thread shall poll the future again.
 #[derive(Debug, Default)]
 pub(crate) struct Undriven(Mutex<NextTurn>);
 

@@ -9,7 +9,7 @@ use coap_numbers::option;
 
 use crate::Options;
 
-/// The transport of a resource.
+/// The scheme of a URI, which selects the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// `coap`: UDP (RFC 7252 §6.1).
@@ -329,7 +329,8 @@ impl Uri {
         }
     }
 
-    /// Returns host and port, without the scheme's default port. An IPv6 address has brackets and its unencoded zone.
+    /// Returns host and port. The port is left out if it is the scheme's default. An IPv6 address has brackets and its
+    /// unencoded zone.
     pub fn place(&self) -> String {
         let host = match &self.host {
             Host::Address(IpAddr::V6(ip), Some(zone)) => format!("[{ip}%{zone}]"),
@@ -339,8 +340,8 @@ impl Uri {
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Returns the options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
-    /// Uri-Query. Uri-Port is the port that the request is sent to, and need not be sent.
+    /// Returns the options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path
+    /// and Uri-Query. Uri-Port is left out, because it equals the port that the request is sent to.
     pub fn options(&self) -> Options {
         let mut options = Options::new();
         if let Host::Name(name) = &self.host {

@@ -1,8 +1,8 @@
 //! Bodies that the relay reads ahead of clients that request one block after the other (RFC 7959 §2.4).
 //!
-//! The first block is forwarded like any response. If others follow it, the relay requests them from the server with the bulk
-//! mechanism, several at once, and answers the client's next requests from the blocks that have arrived. A request for another
-//! block waits.
+//! The first block is forwarded like any response. If other blocks follow it, the relay requests them from the server
+//! with the bulk mechanism, several at once, and answers the client's next requests from the blocks that have arrived.
+//! A request for another block waits.
 
 use std::collections::HashMap;
 use std::mem;
@@ -21,7 +21,7 @@ use crate::{Face, Relay};
 /// The longest body that is read ahead, in bytes.
 const LONGEST: usize = 8 << 20;
 
-/// The least bytes that are reserved for a body, which limits the number of bodies.
+/// The minimum number of bytes that are reserved for a body. It limits the number of bodies.
 const SHORTEST: usize = 64 << 10;
 
 /// The maximum number of bodies of one client. If the client begins another, its body that was requested longest ago is
@@ -35,14 +35,15 @@ const AHEAD: usize = 128 << 10;
 /// The maximum number of bytes of a block.
 const BLOCK: usize = 16 << MAX_SZX;
 
-/// The maximum number of requests of one client that wait for blocks of one body. Others are forwarded to the server.
+/// The maximum number of requests of one client that wait for blocks of one body. Further requests are forwarded to the
+/// server.
 const MAX_WAITING: usize = 64;
 
 /// How long a body is kept after the client's last request: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
 const IDLE: Duration = Duration::from_secs(93);
 
-/// Returns whether a request is a confirmable GET for the start of a representation, so that the response may be the
-/// first block of a body. With Observe or OSCORE it is not.
+/// Returns whether a request is a confirmable GET for the start of a representation, without Observe and OSCORE. The
+/// response to such a request may be the first block of a body.
 pub(crate) fn asks_for_front(message: &Message<'_>) -> bool {
     let is_plain = message.code == Code::GET && message.kind == Kind::Confirmable;
     // Blocks inside of OSCORE are not seen here, and each request has its own key.
@@ -62,7 +63,7 @@ fn key(message: &Message<'_>) -> Vec<u8> {
 #[derive(Debug)]
 struct RelayedBody {
     id: u64,
-    /// The address of the client. The next field is the source whose port requests the blocks.
+    /// The address of the client. The next field, `peer`, is the source whose port requests the blocks.
     client: SocketAddr,
     peer: SocketAddr,
     key: Vec<u8>,
@@ -196,8 +197,8 @@ impl Relay {
         may_come
     }
 
-    /// Starts to read a body ahead, if `message` is the response with its first block and others follow. `tail` is the
-    /// options and payload of the request to the server.
+    /// Starts to read a body ahead, if `message` is the response with its first block and other blocks follow. `tail`
+    /// is the options and payload of the request to the server.
     pub(crate) fn begin_body(
         &mut self,
         now: Instant,

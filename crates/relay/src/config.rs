@@ -33,7 +33,7 @@ pub struct RelayConfig {
     /// replaces the source that was idle for longest. If none is idle, its request is answered 5.03.
     pub max_sources: u32,
     /// The maximum number of outstanding or waiting exchanges, on each side. A request beyond that is answered 5.03. A
-    /// source may have a sixteenth as many exchanges as are free, or one.
+    /// source may have at most a sixteenth as many exchanges as are free, or one if that is more.
     pub max_exchanges: u32,
     /// The maximum number of outstanding or waiting exchanges of one source. A request beyond that is answered 5.03.
     pub max_exchanges_of_source: u32,

@@ -31,8 +31,8 @@ impl Face {
     }
 }
 
-/// The endpoint on one side, and its lines. A line links an exchange of this endpoint to the request on the
-/// other side that it forwards.
+/// The endpoint on one side, and its lines. A line links an exchange of this endpoint to the request on the other side
+/// that the exchange forwards.
 #[derive(Debug)]
 pub(crate) struct FaceEndpoint {
     pub(crate) endpoint: Endpoint<Mechanism, SocketAddr>,

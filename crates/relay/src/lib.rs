@@ -1,8 +1,9 @@
 //! A relay that runs a mechanism for clients without one.
 //!
-//! The relay runs on the device, or near it, between CoAP programs and the network. A program sends to the relay instead of the
-//! server. The relay absorbs the copies that the program's own timer makes, and forwards the message with the mechanism:
-//! timeouts, NSTART, pace, marking, patience. In front of a server it is the server's part of congestion control.
+//! The relay runs on the device, or near it, between CoAP programs and the network. A program sends to the relay
+//! instead of the server. The relay absorbs the copies that the program's own timer makes, and forwards the message
+//! with the mechanism: timeouts, NSTART, pace, marking, patience. In front of a server, the relay does the server's
+//! part of congestion control.
 //!
 //! [`Relay`] is a state machine without sockets and without a clock, and is called like an endpoint. [`Service`] drives it
 //! on real sockets.
@@ -10,10 +11,10 @@
 //! # How it is built
 //!
 //! The relay has two *faces*: the sides towards the clients and towards the server. Each face is an
-//! [`Endpoint`](coapace_proto::Endpoint) with the mechanism. A request that arrives at one face is a request of the other
-//! face's endpoint, and the answer returns the same way, in both directions. Endpoints handle everything about messages:
-//! copies, retransmissions, separate responses, rates, markings, observers. The relay itself only remembers which exchange at
-//! one face belongs to which request at the other (a *line*), and where to send it.
+//! [`Endpoint`](coapace_proto::Endpoint) with the mechanism. A request that arrives at one face is sent on by the
+//! endpoint of the other face, and the answer returns the same way. This works in both directions. Endpoints handle
+//! everything about messages: copies, retransmissions, separate responses, rates, markings, observers. The relay itself
+//! only remembers which exchange at one face belongs to which request at the other (a *line*), and where to send it.
 //!
 //! Both endpoints identify a peer by the address of the client. At the face towards the server, this address (a
 //! *source*) names the port of the relay that sends the client's requests: the server sees a different port for each
@@ -81,7 +82,7 @@ pub struct Relay {
     /// The ends of the waits for responses to non-confirmable requests.
     waits: BTreeSet<(Instant, Face, ExchangeId)>,
     counts: RelayCounts,
-    /// The seed of the relay's own tokens, and how many it has drawn.
+    /// The seed of the relay's own tokens, and the number of tokens drawn so far.
     tokens: (u64, u64),
     /// The number of observations so far, which gives each a resource number.
     observations: u64,

@@ -36,6 +36,6 @@ pub(crate) struct RelayedObservation {
     /// The resource number of the observation at the endpoint where it was registered. Each observation has a number of
     /// its own, and so one observer.
     pub(crate) resource: u64,
-    /// The order of its notifications so far, which shows whether a newer one has overtaken the next.
+    /// The order of the notifications so far, which shows whether the next one arrives after a newer one.
     pub(crate) order: NotificationOrder,
 }

@@ -10,7 +10,7 @@ use coapace_control::{Duration, Instant};
 /// The number of datagrams that are remembered.
 const MOST: usize = 256;
 
-/// The time for which a datagram is remembered. A loop is faster, and no two DTLS records are equal.
+/// The time for which a datagram is remembered. A loop returns it sooner, and no two DTLS records are equal.
 const AGE: Duration = Duration::from_secs(2);
 
 /// The recently forwarded datagrams, each with its source.

@@ -11,7 +11,7 @@ use crate::strangers::length;
 use crate::{Face, Relay};
 
 impl Relay {
-    /// Forwards the response to an exchange at `face`. It ends the exchange, unless it begins an observation.
+    /// Forwards the response to an exchange at `face`. The response ends the exchange, unless it begins an observation.
     pub(crate) fn pass_response(
         &mut self,
         now: Instant,

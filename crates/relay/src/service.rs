@@ -42,7 +42,8 @@ pub struct ServiceOptions {
     pub client_keys: Option<Dtls>,
     /// The identity and key for the server. With a key, the relay speaks DTLS to the server, in a session for each client.
     pub server_key: Option<Dtls>,
-    /// Sees every datagram on both sides, and may drop it. On a side with DTLS, it sees encrypted records.
+    /// The hook that sees every datagram on both sides, and may drop it. On a side with DTLS, it sees encrypted
+    /// records.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -148,7 +149,7 @@ impl Service {
         self.shared.local
     }
 
-    /// Returns a handle.
+    /// Returns a handle for the counters of the relay.
     pub fn handle(&self) -> Handle {
         Handle { shared: self.shared.clone() }
     }
@@ -170,7 +171,7 @@ impl Service {
     }
 }
 
-/// Stops the timer, and closes all sessions and ports when it is dropped.
+/// A guard that stops the timer, and closes all sessions and ports, when it is dropped.
 struct ServiceGuard {
     timer: JoinHandle<()>,
     shared: Arc<SharedRelay>,
@@ -221,7 +222,7 @@ impl SharedRelay {
     }
 
     /// Handles a datagram that arrived at `face` from `peer`, and sends the datagrams that result. `source` is the
-    /// client to which it belongs.
+    /// client that the datagram belongs to.
     fn receive(
         self: &Arc<Self>,
         face: Face,

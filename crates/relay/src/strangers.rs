@@ -69,8 +69,8 @@ impl Relay {
     }
 
     /// Checks whether a source may have another exchange at the face `there`, to which its request is forwarded.
-    /// Unverified clients may use three quarters of the tables. A source may use a sixteenth of the free slots, so that
-    /// a source without exchanges always finds one.
+    /// Unverified clients may use three quarters of the tables. A source may use a sixteenth of the free slots, or one
+    /// if that is more, so that a source without exchanges finds a slot as long as one is free.
     pub(crate) fn has_room(&self, there: Face, source: SocketAddr, stranger: bool) -> Result<(), NoRoom> {
         let RelayConfig { max_exchanges, max_exchanges_of_source, .. } = self.config;
         let (most, taken) = (max_exchanges as usize, self.halves[there as usize].lines.len());

@@ -48,9 +48,9 @@ impl HandlerPlaces {
         Self { max: max.max(1), taken: Arc::default() }
     }
 
-    /// Takes a slot for a handler of a resource, if fewer slots are in use by this resource than are free. So several
-    /// flooded resources get equal parts, and one such part stays free. Handlers for unverified clients (`stranger`)
-    /// may use half as many.
+    /// Takes a slot for a handler of a resource, if the resource uses fewer slots than are free. So several flooded
+    /// resources get equal parts, and one such part stays free. Handlers for unverified clients (`stranger`) may use
+    /// half as many slots.
     pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<HandlerPlace, NoPlace> {
         let mut taken = lock(&self.taken);
         let free = self.max.saturating_sub(taken.all);

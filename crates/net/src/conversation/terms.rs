@@ -122,7 +122,8 @@ impl Terms {
     }
 }
 
-/// Returns whether a request has an option that affects its terms. A request without one is answered on a shorter path.
+/// Returns whether a request has an option that affects its terms. A request without such an option is answered in
+/// fewer steps.
 pub(crate) fn has_terms(message: &Message<'_>) -> bool {
     message.options().any(|(number, _)| {
         matches!(

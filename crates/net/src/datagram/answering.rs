@@ -159,7 +159,7 @@ impl LockedHub {
         }
     }
 
-    /// Removes the sender of a request from the observers if it was just added and `refused` is set.
+    /// If `refused` is true, removes the observer that this request has just registered, if it has registered one.
     pub(crate) fn refuse_to_observe(
         &mut self,
         now: Instant,
@@ -278,7 +278,8 @@ impl LockedHub {
         self.note_queued(&responder, code, tail.len(), queued);
     }
 
-    /// Queues the first of the blocks that a request asks for with Q-Block2. Its options and payload are in `scratch`.
+    /// Queues the first of the blocks that a request asks for with Q-Block2. The options and payload of this block are
+    /// in `scratch`.
     fn queue_first_of_set(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
         let tail = &self.answers.scratch;
         let queued = self.endpoint.respond_part(now, responder, code, tail);

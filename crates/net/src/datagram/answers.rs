@@ -21,10 +21,11 @@ use crate::{Network, Requests, Resource, Response, ServerConfig};
 /// The clients that must verify their address with an Echo option. Until then they are sent at most three times the bytes that
 /// they sent (RFC 9175 §2.4, item 3). Headers of IP and UDP count, and so do copies of separate responses and notifications.
 ///
-/// Without this rule, anyone could make a server send large responses to a forged address. It costs one more round trip for
-/// each client in five minutes. If a GET or FETCH has a large response, a client without Echo gets 4.01. Other methods have
-/// already had their effect, so they are answered in smaller blocks instead, or with only the code if their options are too
-/// long. An observer without Echo is sent a confirmable notification first, whose acknowledgement also verifies the address.
+/// Without this rule, anyone could make a server send large responses to a forged address. It costs each client one
+/// more round trip every five minutes. If a GET or FETCH has a large response, a client without Echo gets 4.01. Other
+/// methods have already had their effect, so they are answered in smaller blocks instead, or with only the code if
+/// their options are too long. An observer without Echo is sent a confirmable notification first, whose acknowledgement
+/// also verifies the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// No client, for networks without forged addresses.
@@ -94,7 +95,7 @@ pub(super) struct ObservedRequest {
     pub(super) under_way: bool,
 }
 
-/// A handler that must be called for observers.
+/// A handler that must be called for observers, because their resource has changed.
 #[derive(Debug)]
 pub(crate) struct DueHandler {
     pub(crate) number: u64,

@@ -22,7 +22,7 @@ const ROUNDS: u32 = 8;
 pub(crate) trait EndpointRole {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
-    /// Handles a request that is too long. `head` has neither options nor payload.
+    /// Handles a request that is too long. `head` is the request without its options and payload.
     fn too_long(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, head: &Message<'_>) {
         self.request(hub, now, responder, head);
     }
@@ -238,7 +238,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
         }
     }
 
-    /// Counts the datagrams that are too long, and lets the service answer the requests among them.
+    /// Counts the datagrams that are too long, and lets the driver's `EndpointRole` answer the requests among them.
     #[cold]
     fn answer_truncated(&mut self, now: Instant, received: &Reception) {
         let Self { hub, service, .. } = self;
@@ -256,8 +256,8 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
         }
     }
 
-    /// Handles timeouts, and sends the endpoint's datagrams. It is called after each batch, because timers have no turn while
-    /// datagrams keep arriving.
+    /// Handles timeouts, and sends the endpoint's datagrams. It is called after each batch, because the driver does not
+    /// wait for timers while datagrams keep arriving.
     pub(crate) fn send(&mut self, now: Instant) {
         let Self { hub, io, .. } = self;
         let mut state = hub.lock();

@@ -11,7 +11,8 @@ use nix::sys::socket::{
 
 use crate::address::{LocalAddress, Remote};
 
-/// An address of IPv4 or IPv6, with the control message of its family.
+/// A socket address of IPv4 or IPv6. The trait also reads and makes the control message of its family, which names the
+/// local address of a datagram.
 pub(crate) trait Family: SockaddrLike + Copy {
     /// Returns a buffer that is large enough for the control message.
     fn space() -> Vec<u8>;

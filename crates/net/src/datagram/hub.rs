@@ -55,7 +55,7 @@ pub(crate) struct LockedHub {
     /// Set if a network error ends the requests to a destination at once.
     pub(crate) fails_fast: bool,
     pub(crate) random: Random,
-    /// The exchanges and observations with a waiting receiver.
+    /// The receivers of the exchanges and observations that tasks wait for.
     pub(crate) waiting: HashMap<ExchangeId, Waiter>,
     /// The requests to groups.
     pub(crate) groups: HashMap<ExchangeId, GroupExchange>,

@@ -74,10 +74,12 @@ impl Reception {
 
 /// The maximum number of datagrams of a [`DatagramTrain`]: UDP_MAX_SEGMENTS of Linux before 6.9.
 const MAX_SEGMENTS: usize = 64;
-/// The maximum number of bytes of a [`DatagramTrain`]. With headers, it is one datagram of IP inside the system.
+/// The maximum number of bytes of a [`DatagramTrain`]. Inside the system, the train is one IP datagram, whose length
+/// includes the headers.
 const MAX_RUN: usize = 64_000;
 
-/// Consecutive datagrams to one destination that the system can take as one and split: UDP_SEGMENT in udp(7).
+/// Consecutive datagrams to one destination, which one system call sends: the system gets their bytes as one datagram
+/// and splits it (UDP_SEGMENT in udp(7)).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DatagramTrain<'a> {
     pub(crate) to: Remote,
@@ -166,7 +168,7 @@ impl OutgoingDatagrams {
         })
     }
 
-    /// Removes the first `count` datagrams, which are sent.
+    /// Removes the first `count` datagrams, which have been sent.
     pub(crate) fn advance(&mut self, count: usize) {
         self.sent += count;
         if self.is_empty() {
@@ -236,8 +238,8 @@ pub(crate) fn receive_singly<'a>(
     Ok(None)
 }
 
-/// Sends from the front as much as the system accepts: each [`DatagramTrain`] with one system call, and each other datagram
-/// with one. An interceptor sees single datagrams, so with one there are no trains.
+/// Sends from the front as much as the system accepts: each [`DatagramTrain`] with one system call, and each other
+/// datagram with one. With an interceptor, which must see single datagrams, there are no trains.
 pub(crate) fn send_all(socket: &Socket, outgoing: &mut OutgoingDatagrams) {
     loop {
         if socket.interceptor.is_none() && send_run(socket, outgoing) {

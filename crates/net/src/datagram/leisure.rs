@@ -7,7 +7,7 @@ use coapace_proto::{Code, Responder, group};
 
 use crate::address::Remote;
 
-/// The delayed responses.
+/// The delayed responses of a server to requests that came to a group.
 #[derive(Debug)]
 pub(crate) struct Leisure {
     span: Duration,

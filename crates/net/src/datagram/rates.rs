@@ -9,7 +9,7 @@ use crate::address::Remote;
 /// The number of table slots that one client may use. The hash of its address selects them.
 const WAYS: usize = 8;
 
-/// The time over which a client accumulates unused requests.
+/// The longest time for which a client accumulates unused requests. It may then send the requests of this time at once.
 const BURST: Duration = Duration::from_secs(1);
 
 /// The clients with recent requests, in a table of constant size. Each has a time from which its next request is

@@ -19,12 +19,12 @@ use crate::conversation::{HandlerPlace, HandlerPlaces, NoPlace, ServerStep, Term
 use crate::handler::{Called, HandlerFuture, Routed};
 use crate::{Rejection, Response, Router, ServerConfig};
 
-/// Calls the handlers of requests. Handlers that wait continue as tasks.
+/// The part of a server's driver that handles requests: it calls their handlers. Handlers that wait continue as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
     places: HandlerPlaces,
-    /// `None` if the rate of clients is not limited.
+    /// The limit of each client's rate of requests, or `None` without such a limit.
     rates: Option<Rates>,
 }
 
@@ -259,8 +259,8 @@ impl Serving {
         self.refuse(hub, now, responder);
     }
 
-    /// Refuses a request that the endpoint has no space to remember, because a copy of it would be executed again. A
-    /// verified client gets 5.03, others are challenged, and a group request is not answered.
+    /// Refuses a request that the endpoint has no space to remember, because a copy of the request would be executed
+    /// again. A verified client gets 5.03, an unverified client is challenged, and a group request is not answered.
     fn forgo(&self, state: &mut LockedHub, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         state.counters.unremembered += 1;
         state.stopped = Some(responder.to);
@@ -297,7 +297,8 @@ fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) 
     }
 }
 
-/// Counts a waiting handler, and holds its slot. A handler called for observers needs no slot.
+/// A guard that counts a waiting handler and holds its slot until the guard is dropped. A handler called for observers
+/// needs no slot.
 struct WaitingHandler {
     hub: Arc<Hub>,
     place: Option<HandlerPlace>,

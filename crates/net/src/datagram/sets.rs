@@ -11,13 +11,13 @@ use crate::address::Remote;
 /// the next set itself.
 const MOST: usize = 64;
 
-/// The bodies in progress.
+/// The requests whose bodies are being sent in sets.
 #[derive(Debug, Default)]
 pub(crate) struct BodyRequests {
     open: Vec<BodyRequest>,
 }
 
-/// A request for a whole body, or for its rest.
+/// A client's request for a whole body, or for the rest of a body.
 #[derive(Debug)]
 pub(crate) struct BodyRequest {
     pub(crate) responder: Responder<Remote>,
@@ -30,7 +30,8 @@ pub(crate) struct BodyRequest {
 }
 
 impl BodyRequests {
-    /// Tracks a request if it is confirmable and asks for a whole body, or for its rest from the first block of a set.
+    /// Tracks a request if it is confirmable and asks for a whole body, or for the rest of a body from the first block
+    /// of a set.
     pub(super) fn note(&mut self, responder: Responder<Remote>, message: &Message<'_>) {
         // A request with the same token replaces the earlier one.
         self.close(&responder);
@@ -73,7 +74,8 @@ impl BodyRequests {
         self.open.iter().position(is_same)
     }
 
-    /// Takes the request whose set had `exchange` in its middle, now that the exchange has ended, if there is one.
+    /// Removes and returns the request of the set whose middle block was sent by `exchange`, if there is one. Call it
+    /// once the exchange has ended.
     pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<BodyRequest> {
         let place = self.open.iter().position(|open| open.middle == Some(exchange))?;
         Some(self.open.remove(place))

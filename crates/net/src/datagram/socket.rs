@@ -38,7 +38,8 @@ pub(crate) struct Socket {
     /// Set if the socket has joined a group. Otherwise datagrams to groups and broadcasts are dropped.
     pub(crate) is_member: bool,
     pub(crate) locals: LocalAddresses,
-    /// Sees every datagram, and may drop it. With an interceptor, each datagram takes a separate system call.
+    /// The hook that sees every datagram, and may drop it. With an interceptor, each datagram takes a separate system
+    /// call.
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -139,7 +140,7 @@ impl Socket {
         Ok((len, self.remote(from)))
     }
 
-    /// Returns the peer at this address. For a link-local address, it includes the interface.
+    /// Returns the peer at this address, with the interface if the address is link-local.
     pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
         let local = match address {
             SocketAddr::V6(address) if address.scope_id() != 0 => {
@@ -201,7 +202,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Joins a group on the interface with this name or index, or on one that the system chooses.
+    /// Joins a group on the interface with this name or index, or with `None` on an interface that the system chooses.
     #[cfg(target_os = "linux")]
     pub(crate) fn join(&self, group: IpAddr, interface: Option<&str>) -> io::Result<()> {
         let no_device = || io::Error::from(nix::errno::Errno::ENODEV);

@@ -24,8 +24,9 @@ pub(crate) enum Wakeup {
     Timer,
 }
 
-/// Waits for a socket, a hub's request for attention and a timer at once. The futures are kept from one datagram to the next,
-/// because creating them for every datagram would take a twentieth of a client's instructions.
+/// A driver's wait for three things at once: the socket, the hub's request for attention, and a timer. The futures are
+/// kept from one datagram to the next, because creating them for every datagram would take a twentieth of a client's
+/// instructions.
 pub(crate) struct SocketWatch<'a> {
     socket: &'a UdpSocket,
     errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,

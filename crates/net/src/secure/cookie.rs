@@ -99,9 +99,9 @@ fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usi
     into.extend_from_slice(&length[1..]);
 }
 
-/// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the minute, and
-/// of the parts that are equal in both ClientHellos. The extensions are left out (RFC 6347 §4.2.1), because pion sends more of
-/// them the second time.
+/// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the
+/// current minute, and of the parts that are equal in both ClientHellos. The extensions are left out (RFC 6347 §4.2.1),
+/// because pion sends more of them the second time.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     keys: RandomState,

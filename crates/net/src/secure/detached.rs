@@ -16,11 +16,12 @@ use crate::datagram::io::OutgoingDatagrams;
 /// [`poll_datagram`](Self::poll_datagram), send the records of [`poll_record`](Self::poll_record), and ask
 /// [`deadline`](Self::deadline) when to call [`handle_timeout`](Self::handle_timeout).
 ///
-/// A server has a name for each session: the client's address, mapped into IPv6, with the number of the session instead of the
-/// flow information. So the state of one session does not affect another session of the same address (RFC 7252 §9.1.1). The
-/// scope of link-local addresses is not included. A client opens a session with the first datagram to an address, and queues
-/// the datagram until the handshake is complete. If its server leaves messages unanswered, it opens another session, and sends
-/// them again there.
+/// In a server, each session has a name, which `poll_datagram` returns and `send` takes. It is the client's address,
+/// mapped into IPv6, with the number of the session instead of the flow information, and without the scope of a
+/// link-local address. So the state of one session does not affect another session of the same address (RFC 7252
+/// §9.1.1). A client opens a session with the first datagram to an address, and queues the datagram until the handshake
+/// is complete. If the server leaves messages unanswered, the client opens another session, and sends the messages
+/// again there.
 #[derive(Debug)]
 pub struct DtlsSessions {
     sessions: Sessions,

@@ -10,9 +10,9 @@ const MAX_MESSAGES: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The confirmable messages that a server has left unanswered since it last sent something in a session, and the resulting
-/// handshakes. DTLS 1.2 does not inform a client that its server has restarted, or that a NAT has assigned another port: the
-/// server drops the records of an unknown session.
+/// A client's record of one session: the confirmable messages that the server has left unanswered since it last sent
+/// something in the session, and the handshakes begun because of them. DTLS 1.2 does not inform a client that its
+/// server has restarted, or that a NAT has assigned another port: the server drops the records of an unknown session.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
     /// The Message IDs, and how often each message was sent.

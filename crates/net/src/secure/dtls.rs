@@ -24,11 +24,12 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys supports. The peer
 /// must support the extended master secret (RFC 7627).
 ///
-/// A restarted server does not know a client's session, and neither does a server that sees the client at a new NAT port: it
-/// drops the client's records. So a client starts another handshake at the second unanswered copy of a message, or at the third
-/// of a POST or PATCH, and sends the message again when the handshake is complete. Until then the old session stays in use. If
-/// the server answers in it within half a second of its first answer to the handshake, the old session stays. Handshakes are at
-/// least 15 s apart, then 30 s, then a minute, until a message is answered before its second copy.
+/// A restarted server does not know a client's session, and neither does a server that sees the client at a new NAT
+/// port: it drops the client's records. So a client starts another handshake at the second unanswered copy of a
+/// message, or at the third of a POST or PATCH, and sends the message again when the handshake is complete. Until then
+/// the old session stays in use. If the server sends something in the old session within half a second of its first
+/// answer to the handshake, the client drops the handshake. Handshakes are at least 15 s apart, then 30 s, then a
+/// minute, until a message is answered before its second copy.
 ///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
@@ -100,16 +101,17 @@ impl Dtls {
         }
     }
 
-    /// Sets the most sessions of each endpoint, handshakes included, at least 1. The default is 10,000 for a client, and as
-    /// many as [memory](crate::Budget) allows for a server. Beyond that, the oldest handshake is given up, or the least
-    /// recently used session is closed. Handshakes may be an eighth of the number, and at least 16.
+    /// Sets the maximum number of sessions of each endpoint, handshakes included, at least 1. The default is 10,000 for
+    /// a client, and as many as [memory](crate::Budget) allows for a server. Beyond that, the oldest handshake is given
+    /// up, or the least recently used session is closed. An eighth of the number may be handshakes, or 16 if that is
+    /// more.
     #[must_use]
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = Some(max.max(1));
         self
     }
 
-    /// Sets the most sessions of each endpoint, unless [`max_sessions`](Self::max_sessions) was called.
+    /// Sets the maximum number of sessions of each endpoint, unless [`max_sessions`](Self::max_sessions) was called.
     pub(crate) fn at_most(mut self, max: usize) -> Self {
         self.max_sessions.get_or_insert(max.max(1));
         self
@@ -119,7 +121,7 @@ impl Dtls {
         self.max_sessions.unwrap_or(10_000)
     }
 
-    /// Returns the most handshakes that may be in progress.
+    /// Returns the maximum number of handshakes that may be in progress.
     pub(crate) fn handshakes(&self) -> usize {
         (self.sessions() / 8).max(16)
     }

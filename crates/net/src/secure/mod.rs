@@ -1,9 +1,9 @@
 //! `coaps` with DTLS and pre-shared keys; `coaps+tcp` and `coaps+ws` with TLS and certificates.
 //!
-//! `dtls.rs` has the keys and limits of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `doubt.rs` when
-//! a client starts another, `cookie.rs` the cookies before a session begins, `records.rs` the transfer of an endpoint's
-//! datagrams through sessions, and `detached.rs` sessions without a socket. `certificates.rs` has TLS. Without the feature
-//! `tls`, `insecure.rs` replaces this module.
+//! `dtls.rs` has the keys and limits of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint,
+//! `doubt.rs` the decision when a client starts another handshake, `cookie.rs` the cookies before a session begins,
+//! `records.rs` the transfer of an endpoint's datagrams through sessions, and `detached.rs` sessions without a socket.
+//! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` replaces this module.
 mod certificates;
 mod cookie;
 mod detached;

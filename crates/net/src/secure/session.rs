@@ -12,21 +12,21 @@ use crate::address::Remote;
 use crate::datagram::io::OutgoingDatagrams;
 use crate::identity::Identity;
 
-/// The maximum number of records that are queued while the socket accepts none. Further ones are dropped.
+/// The maximum number of records that are queued while the socket accepts none. Further records are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// The maximum number of datagrams that are queued during a handshake. Further ones are dropped, and the endpoint
+/// The maximum number of datagrams that are queued during a handshake. Further datagrams are dropped, and the endpoint
 /// retransmits them.
 pub(super) const MAX_HELD: usize = 64;
 
-/// A session or handshake.
+/// A DTLS session, or the handshake that may become one.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) library: dimpl::Dtls,
     /// The address that the session's records are sent to.
     pub(crate) path: Remote,
-    /// The [`Remote`] by which the endpoint knows the peer. In a server each session has another, so that the state of one
-    /// session does not affect another (RFC 7252 §9.1.1).
+    /// The [`Remote`] by which the endpoint knows the peer. In a server each session has a different `Remote`, so that
+    /// the state of one session does not affect another (RFC 7252 §9.1.1).
     pub(crate) peer: Remote,
     /// The random of the ClientHello, by which a server recognises copies of it.
     pub(crate) random: Vec<u8>,
@@ -35,8 +35,8 @@ pub(crate) struct Session {
     pub(crate) identity: Option<Arc<Identity>>,
     /// Set if the server has no key for the claimed identity.
     pub(crate) is_unknown: bool,
-    /// The total number of uses of all sessions at the last use of this session. Sessions are sorted by `connected` and
-    /// `used`.
+    /// The total number of uses of all sessions, counted up to the last use of this session. Sessions are sorted by
+    /// `connected`, and then by `used`.
     pub(crate) used: u64,
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
@@ -102,9 +102,9 @@ impl Session {
     }
 }
 
-/// The server's first answer to a handshake that may replace a session. The answer is passed to the library only after
-/// a moment, because the library's next record makes the server forget the old session, in which a message of the
-/// server may still be on its way.
+/// The state of the server's first answer to a handshake that may replace a session. The answer is kept for a moment
+/// before the library gets it: the library's next record makes the server forget the old session, in which a message of
+/// the server may still be on its way.
 #[derive(Debug, Default)]
 pub(super) enum FirstAnswer {
     Awaited,

@@ -200,8 +200,8 @@ impl Sessions {
         }
     }
 
-    /// Handles a datagram. Datagrams for the endpoint are appended to `arrived`, and records are queued. Returns the
-    /// server, if the datagram has completed a client's handshake with it.
+    /// Handles a received datagram of DTLS records. Decrypted datagrams are appended to `arrived`, and the records that
+    /// answer it are queued. Returns the server, if the datagram has completed a client's handshake with it.
     pub(super) fn open(
         &mut self,
         from: Remote,

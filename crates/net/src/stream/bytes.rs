@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::MAX_MESSAGE;
 use super::wire::{ByteStream, ConnectionEnd, Wire};
 
-/// The maximum number of bytes that are read at once, and the most messages (`MESSAGES`) that are handled at once: the
-/// bytes may contain thousands of short messages.
+/// The maximum number of bytes that are read at once, and the maximum number of messages (`MESSAGES`) that are handled
+/// at once: the bytes may contain thousands of short messages.
 const READ: usize = 8_192;
 const MESSAGES: usize = 32;
 

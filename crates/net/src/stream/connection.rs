@@ -42,13 +42,13 @@ pub(crate) struct PeerLimits {
 }
 
 impl PeerLimits {
-    /// Returns the most bytes of options and payload that the peer accepts in a message.
+    /// Returns the maximum number of bytes of options and payload that the peer accepts in a message.
     pub(crate) fn room(self) -> usize {
         (self.max_message_size as usize).saturating_sub(HEAD)
     }
 
-    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it accepts many blocks in one
-    /// message (BERT, RFC 8323 §6).
+    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it accepts many blocks
+    /// in one message (BERT, RFC 8323 §6), and `Some(false)` only one.
     pub(crate) fn blocks(self) -> Option<bool> {
         self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
     }
@@ -133,7 +133,7 @@ impl Connection {
         ended
     }
 
-    /// Writes all that is queued, and closes this direction.
+    /// Writes all that is queued, and closes the sending direction.
     ///
     /// # Errors
     /// The errors of the system, and [`TimedOut`](io::ErrorKind::TimedOut) if the peer takes nothing.

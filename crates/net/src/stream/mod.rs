@@ -36,5 +36,5 @@ const MAX_MESSAGE: u32 = 65_535;
 /// The time after which a connection to a peer that reads nothing is closed, and the time to open a connection.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The maximum number of outstanding requests of a client's connection, observations included. Further ones wait.
+/// The maximum number of outstanding requests of a client's connection, observations included. Further requests wait.
 const MAX_OUTSTANDING: usize = 256;

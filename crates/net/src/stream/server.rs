@@ -1,4 +1,4 @@
-//! The connections of a server. Each thread accepts some, and serves each in a task.
+//! The connections of a server. Each thread accepts some connections, and serves each in a task.
 
 use std::io;
 use std::net::SocketAddr;

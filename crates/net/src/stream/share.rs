@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The bytes counted for a response until the handler returns it: the size of the largest message.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
-/// The bytes of responses that every connection may queue, whatever others use. It always suffices for one response beside some
-/// that are queued, so a connection whose client reads can continue.
+/// The bytes of responses that every connection may queue, whatever other connections use: 32 KiB, and the largest
+/// response. So a connection whose client reads can continue.
 const OWN: usize = ANSWER + (32 << 10);
 
 /// A connection may use 1/`PART` of the free pool, so that some of the pool is always left.

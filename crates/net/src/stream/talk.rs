@@ -292,7 +292,8 @@ impl ServedConnection {
         self.called(terms, Some(observer), called);
     }
 
-    /// Answers with the result of a handler. If it was called for an observer, the observation continues.
+    /// Answers with the result of a handler. If the handler was called for an observer and its response is a success,
+    /// the observation continues.
     fn settle(&mut self, result: HandlerResult) {
         let HandlerResult { mut terms, response, observer } = result;
         let response = or_panicked(response, || self.core.shared.counters().panics += 1);

@@ -40,7 +40,7 @@ impl StreamRequest {
 #[derive(Debug)]
 pub(super) struct Unanswered {
     requests: HashMap<Token, StreamRequest>,
-    /// Whether the connection has answered a request.
+    /// Whether the server has answered a request on this connection.
     pub(super) has_answered: bool,
     clock: Clock,
 }

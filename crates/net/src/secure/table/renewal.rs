@@ -93,8 +93,9 @@ impl Sessions {
         true
     }
 
-    /// Records that a server sent something in a session. A handshake beside it is dropped, unless it has advanced so far that
-    /// the server may have forgotten the session. Then only the datagrams queued for it are dropped.
+    /// Records that a server sent something in a session. A handshake beside it is dropped, unless the handshake has
+    /// advanced so far that the server may have forgotten the session. Then only the datagrams queued for the handshake
+    /// are dropped.
     pub(super) fn note_heard(&mut self, place: Remote) {
         if !self.by_peer.get_mut(&place).is_some_and(|session| session.doubt.note_heard()) {
             return;
