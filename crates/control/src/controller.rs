@@ -92,7 +92,7 @@ pub struct Sample {
 pub struct Answer {
     /// The ordinal of the transmission, 0 for the first.
     pub ordinal: u8,
-    /// Time from the departure of that transmission to its answer: an unambiguous round-trip time.
+    /// Time from the departure of the answered transmission to the answer: an unambiguous round-trip time.
     pub since: Duration,
 }
 

@@ -22,8 +22,8 @@ pub(crate) const fn by_u16(value: u64, divisor: NonZeroU16) -> u64 {
     if DIVIDES_64_BITS { value / divisor.get() as u64 } else { by_digits(value, divisor) }
 }
 
-/// Divides by long division, one bit at a time. `quotient` holds the remaining bits of the value, above the quotient bits found
-/// so far.
+/// Returns ⌊`value` / `divisor`⌋ by long division, one bit at a time. `quotient` holds the bits of the value that
+/// remain, above the bits of the quotient found so far.
 #[inline(never)]
 const fn by_bits(value: u64, divisor: u64) -> u64 {
     let (mut rest, mut quotient, mut left) = (0, value, u64::BITS);
@@ -42,7 +42,8 @@ const fn by_bits(value: u64, divisor: u64) -> u64 {
     }
 }
 
-/// Divides by long division in digits of 16 bits. Each remainder and the next digit fit into 32 bits.
+/// Returns ⌊`value` / `divisor`⌋ by long division in digits of 16 bits. Each remainder and the next digit fit into 32
+/// bits.
 const fn by_digits(value: u64, divisor: NonZeroU16) -> u64 {
     let divisor = divisor.get() as u32;
     let (high, low) = ((value >> 32) as u32, value as u32);

@@ -56,7 +56,8 @@ impl Estimator {
         Self { srtt: zero, rttvar: zero }
     }
 
-    /// Returns an estimator with these values, for mechanisms with another update rule; `srtt` is above zero.
+    /// Returns an estimator with these values, for mechanisms that update SRTT and RTTVAR by another rule. `srtt` is
+    /// above zero.
     pub(crate) const fn of(srtt: Fine, rttvar: Fine) -> Self {
         Self { srtt, rttvar }
     }
@@ -101,7 +102,7 @@ impl Estimator {
         self.is_measured().then(|| Fine::from_units(self.srtt.units() + variation))
     }
 
-    /// Returns the gauges of a mechanism that starts from `rto` and has the SRTT and RTTVAR of this estimator.
+    /// Returns gauges with this `rto`, and with the SRTT and RTTVAR of this estimator.
     #[inline(always)]
     pub(crate) fn gauges(&self, rto: Fine) -> Gauges {
         if !self.is_measured() {

@@ -8,12 +8,12 @@ use crate::{Draw, Duration, Ratio, division};
 
 /// A duration in units of 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and saturates.
 ///
-/// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies that
-/// error by 81. The twelve bits below a microsecond keep every timeout within 1 µs of exact arithmetic. Five bytes
-/// without alignment make states smaller than a `u64` would.
+/// Whole microseconds would be too coarse: an average with a gain of 1/8 stalls up to 4 µs before its input, and a
+/// backoff from 0.3 s to 24.3 s multiplies that error by 81. The twelve bits below a microsecond keep every timeout
+/// within 1 µs of exact arithmetic. Five bytes without alignment make states smaller than a `u64` would.
 ///
-/// The bytes are for storage. Methods unpack them into one number, which stays in registers. All of them are inlined except the
-/// arithmetic of [`Ratio`] and [`Draw`], and durations are compared as one number, not byte by byte.
+/// The bytes are for storage. Methods unpack them into one number, which stays in registers. All methods are inlined,
+/// except the arithmetic of [`Ratio`] and [`Draw`]. Durations are compared as one number, not byte by byte.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed)]
 pub(crate) struct Fine {
@@ -31,12 +31,12 @@ const MOST_DOUBLINGS: u8 = SPAN_BITS as u8;
 impl Fine {
     pub(crate) const ZERO: Self = Self { low: 0, high: 0 };
     const MAX: Self = Self { low: u32::MAX, high: u8::MAX };
-    /// The shortest sample, one microsecond. A [`Duration`] of zero may have taken up to a microsecond, so it counts as
-    /// one.
+    /// The shortest sample, one microsecond. A measured [`Duration`] of zero counts as one microsecond, because it may
+    /// have lasted up to a microsecond.
     pub(crate) const SHORTEST: Self = Self::from_duration(Duration::from_micros(1));
 
-    /// Returns a zero whose value the compiler cannot know. It then initialises a new state with one or two stores. For
-    /// a known zero it would call `memset`, which would be linked for that alone.
+    /// Returns a zero whose value the compiler cannot know. The compiler then initialises a new state with one or two
+    /// stores. For a known zero it would call `memset`, which firmware would link for this call alone.
     #[inline(always)]
     pub(crate) fn stored_zero() -> Self {
         Self { low: black_box(0), high: 0 }
@@ -70,7 +70,8 @@ impl Fine {
         Self::from_units(self.units() * times as u64)
     }
 
-    /// Returns a measured duration in whole ticks, and at least one tick; see [`rounded`](Self::rounded).
+    /// Returns the measured duration `rtt`, rounded down to whole ticks, and at least one tick. For a tick of one
+    /// microsecond see [`rounded`](Self::rounded).
     #[inline(always)]
     pub(crate) fn sample(rtt: Duration, tick: Duration) -> Self {
         let rtt = if rtt == Duration::ZERO { Self::SHORTEST } else { rtt.into() };

@@ -63,7 +63,7 @@ pub enum ParseMechanismError {
         name: Excerpt,
         /// The value in the text.
         value: Excerpt,
-        /// Why the parameter could not be set.
+        /// The reason why the parameter could not be set.
         error: SetError,
     },
 }

@@ -62,7 +62,8 @@ impl Mechanism {
 #[derive(Clone, Copy)]
 pub struct Own {
     kind: &'static FunctionTable,
-    /// The packed parameters. `None` means the defaults, because packing is not a `const fn`.
+    /// The packed parameters. `None` means the default parameters: a constant cannot hold packed ones, because packing
+    /// is not a `const fn`.
     parameters: Option<[u8; PARAMETERS_BYTES]>,
 }
 

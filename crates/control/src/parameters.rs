@@ -10,7 +10,7 @@ use crate::{Duration, Packed, division};
 pub struct Parameter {
     /// The name, as written in `NAME:parameter=value`.
     pub name: &'static str,
-    /// What the parameter means, with its source.
+    /// The meaning of the parameter, with its source.
     pub doc: &'static str,
     /// The accepted values, in words.
     pub kind: &'static str,
@@ -22,7 +22,7 @@ pub struct Parameter {
 pub struct Preset {
     /// The name, as written in `NAME:preset=…`.
     pub name: &'static str,
-    /// What the preset reproduces, with its source.
+    /// The implementation or the rules that the preset reproduces, with their source.
     pub doc: &'static str,
 }
 
@@ -317,8 +317,8 @@ impl Switch {
     }
 }
 
-/// Declares the struct of a mechanism with its parameters: a constant `DEFAULT` and an implementation of [`Parameters`]. A
-/// preset is a function from the old parameters to the new ones.
+/// Declares the struct of a mechanism, whose fields are its parameters. Also declares the constant `DEFAULT`, and
+/// implements [`Parameters`]. A preset is a function from the old parameters to the new ones.
 ///
 /// ```
 /// use coapace_control::{Duration, Parameters};

@@ -16,7 +16,7 @@ pub struct Entry {
     pub summary: &'static str,
     /// The paper, draft or RFC that describes the mechanism.
     pub source: &'static str,
-    /// Where the mechanism comes from.
+    /// The publisher of the mechanism.
     pub origin: Origin,
     /// Advice: when to use it, when not, and its hazards.
     pub notes: Notes,
@@ -24,7 +24,7 @@ pub struct Entry {
     pub mechanism: Mechanism,
 }
 
-/// Who published a mechanism. Comparisons always have a published mechanism as their baseline.
+/// The publisher of a mechanism. Comparisons always have a published mechanism as their baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A paper, a draft, an RFC or the code of another project.
@@ -39,7 +39,7 @@ pub enum Origin {
 /// themselves do not use them.
 #[derive(Clone, Copy, Debug)]
 pub struct Notes {
-    /// What kind of document the source is, and whether it is still valid.
+    /// The kind of document that the source is, and whether it is still valid.
     pub status: &'static str,
     /// Conditions for which the mechanism is suitable.
     pub use_when: &'static str,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 choice! {
-    /// Which part of a mechanism's interface a stack can use.
+    /// The part of a mechanism's interface that a stack can use.
     #[derive(Default)]
     pub enum Form {
         /// All calls of [`Controller`].
@@ -31,11 +31,11 @@ choice! {
 pub struct Seam {
     /// The mechanism.
     pub mechanism: Mechanism,
-    /// Which part of its interface the stack can use.
+    /// The part of its interface that the stack can use.
     pub form: Form,
 }
 
-/// A stack that can use the whole interface.
+/// Makes a seam for a stack that can use the whole interface.
 impl From<Mechanism> for Seam {
     fn from(mechanism: Mechanism) -> Self {
         Self { mechanism, form: Form::Full }
@@ -112,8 +112,8 @@ impl Numbers {
         Duration::from_millis(self.timeout(retransmits).into())
     }
 
-    /// Returns how many retransmissions were made in the time `since_first`, at most `most`, and the time since the
-    /// last one.
+    /// Returns the number of retransmissions in the time `since_first` after the first transmission, `most` at most,
+    /// and the time since the last of them.
     fn last(self, since_first: Duration, most: u8) -> (u8, Duration) {
         let (mut retransmits, mut since_last) = (0, since_first);
         while retransmits < most && since_last >= self.armed(retransmits) {

@@ -7,9 +7,9 @@ const LONGEST: usize = 64;
 
 /// Returns the name among `known` that `name` probably means; `None` if no known name is near enough.
 ///
-/// A known name is near if at most a third of the letters of `name` are wrong, missing, needless or swapped (the
-/// distance of Damerau and Levenshtein). It is also near if it begins with `name`, and `name` has three letters or
-/// more. Case does not matter, and `_` equals `-`.
+/// A known name is near if at most a third of the letters of `name`, or one letter, are wrong, missing, needless or
+/// swapped (the distance of Damerau and Levenshtein). It is also near if it begins with `name`, and `name` has three
+/// letters or more. Case does not matter, and `_` equals `-`.
 ///
 /// ```
 /// assert_eq!(coapace_control::nearest("fasr", ["default", "fasor"]), Some("fasor"));
@@ -26,7 +26,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Writes one line to `out`: no `what` has this `name`, a suggestion, and all known names.
+/// Writes one line to `out`: that no `what` is called `name`, then a suggestion, then all known names.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -50,8 +50,8 @@ pub fn unknown<'a>(
     Ok(())
 }
 
-/// Returns the number of edits from `candidate` to `name`, or 1 if `candidate` begins with `name`. Returns `None` if one of
-/// them is too long.
+/// Returns the number of edits from `candidate` to `name`; at most 1 if `name` has three letters or more and
+/// `candidate` begins with it. Returns `None` if one of the two names is too long.
 fn distance(name: &str, candidate: &str) -> Option<usize> {
     let (mut name_room, mut candidate_room) = (['\0'; LONGEST], ['\0'; LONGEST]);
     let (name, candidate) = (letters(name, &mut name_room)?, letters(candidate, &mut candidate_room)?);

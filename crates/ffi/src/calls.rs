@@ -1,4 +1,4 @@
-//! The calls of an exchange, and the queries of a state.
+//! The functions that C calls during an exchange, and the functions that query a state.
 
 use core::ffi::{c_int, c_void};
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn coapace_on_end(
     Status::of(call())
 }
 
-/// Writes the longest time from the first transmission to the last of `retransmits` retransmissions.
+/// Writes the longest time from the first transmission to the last of `retransmits` retransmissions, in microseconds.
 ///
 /// # Safety
 /// As for [`coapace_on_start`].

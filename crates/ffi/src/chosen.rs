@@ -56,7 +56,7 @@ macro_rules! set_of_kind {
 }
 
 impl Chosen {
-    /// A value that no call accepts.
+    /// The value without a mechanism, which no call accepts.
     pub(crate) const NOTHING: Self = Self {
         number: NONE,
         #[cfg(feature = "parameters")]

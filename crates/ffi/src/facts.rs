@@ -42,7 +42,7 @@ pub struct Sample {
     pub retransmits: u8,
     /// Not zero if a marking identifies the transmission that was answered.
     pub has_answered: u8,
-    /// The ordinal of that transmission, 0 for the first.
+    /// The ordinal of the transmission that was answered, 0 for the first.
     pub answered: u8,
 }
 
@@ -71,10 +71,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the end of an exchange that C reports.
+    /// Returns the outcome of an exchange, as C reports it.
     ///
     /// # Safety
-    /// `outcome` is null or points to an outcome; the sample must be written only if it ended with [`End::Acked`].
+    /// `outcome` is null or points to an outcome. Its sample must be written only if its `end` is [`End::Acked`].
     pub(crate) unsafe fn from_c(outcome: *const Self) -> Result<control::Outcome, Status> {
         const ACKED: u8 = End::Acked as u8;
         const RESET: u8 = End::Reset as u8;
@@ -115,8 +115,8 @@ pub struct Limits {
     pub next_confirmable_us: u64,
     /// Least time between two unanswered non-confirmable messages, in microseconds.
     pub non_gap_us: u64,
-    /// How much later an answered exchange must have departed for an unanswered one to count as lost, in microseconds; 0 if
-    /// only timeouts detect losses.
+    /// An unanswered exchange counts as lost if another exchange that departed this much later was answered, in
+    /// microseconds; 0 if only timeouts detect losses.
     pub overtaken_us: u32,
     /// Maximum number of outstanding exchanges, if `has_nstart`.
     pub nstart: u16,
@@ -160,11 +160,11 @@ pub struct Gauges {
     pub rttvar_us: u64,
     /// The pacing rate, in messages per 1000 s.
     pub rate_per_ks: u32,
-    /// Whether `srtt_us` has a value.
+    /// 1 if `srtt_us` has a value, else 0.
     pub has_srtt: u8,
-    /// Whether `rttvar_us` has a value.
+    /// 1 if `rttvar_us` has a value, else 0.
     pub has_rttvar: u8,
-    /// Whether `rate_per_ks` has a value.
+    /// 1 if `rate_per_ks` has a value, else 0.
     pub has_rate: u8,
 }
 

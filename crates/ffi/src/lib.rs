@@ -6,8 +6,8 @@
 //! Each mechanism is a feature. The code names no mechanism whose feature is disabled, so none of its code is linked. Without
 //! the feature `parameters`, parameters are constants.
 //!
-//! Bytes from C are trusted if only C can know better: a pointer that is not null points to what the header requires, and bytes
-//! after a correct tag were written by this library. Everything else is checked before it is used.
+//! The library trusts what only the C program can ensure: a pointer that is not null points to what the header
+//! requires, and bytes after a correct tag were written by this library. It checks everything else before use.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![allow(unsafe_code, reason = "the border to C")]

@@ -13,7 +13,7 @@ use crate::listed::{self, COUNT};
 /// The tag of an exchange that has ended, and of memory that was never written.
 const NOTHING: u8 = 0;
 
-/// The size in bytes of an exchange of any mechanism of the library, with the tag.
+/// The size in bytes of an exchange, with the tag: enough for any mechanism of the library.
 pub const EXCHANGE_SIZE: usize = {
     let (mut size, mut place) = (0, 0);
     while place < COUNT {
@@ -130,7 +130,7 @@ impl ExchangeBytes {
         Self(bytes)
     }
 
-    /// Marks the bytes as no exchange.
+    /// Writes the tag that means that the bytes hold no exchange.
     ///
     /// # Errors
     /// [`Status::NullPointer`].

@@ -14,8 +14,7 @@ const BYTES: u16 = 0x7fff;
 
 /// The bytes that may still be sent to the source of a request: in the answer, in copies of the answer, and in notifications.
 /// Headers of IP and UDP count.
-///
-/// It takes two bytes, because it is stored with every waiting request. The highest bit is set for IPv6.
+/// An allowance takes two bytes, because it is stored with every waiting request. The highest bit is set for IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance(u16);
 

@@ -35,13 +35,13 @@ pub struct Config {
     pub processing_delay: Duration,
     /// The time to wait for the response to a request that is acknowledged or non-confirmable.
     pub response_timeout: Duration,
-    /// The critical options that the application recognises in responses. A response with another one is rejected
-    /// ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects none, for an application that forwards
-    /// responses unchanged.
+    /// The critical options that the application recognises in responses. A response with another critical option is
+    /// rejected ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects no response, for an
+    /// application that forwards responses unchanged.
     pub recognised: Option<&'static [u16]>,
     /// The maximum number of exchanges at once, waiting ones included.
     pub max_exchanges: u32,
-    /// The maximum number of peers to remember, in addition to observers. Beyond that, the least recently used one
+    /// The maximum number of peers to remember, in addition to observers. Beyond that, the least recently used peer
     /// without an exchange is dropped.
     pub max_peers: u32,
     /// The length of the longest token that a request may have, bytes. A request with a longer one is rejected. Tokens
@@ -54,7 +54,8 @@ pub struct Config {
     pub max_listeners: u32,
     /// The maximum number of acknowledgements, Resets and responses that may wait to be sent.
     pub max_replies: u32,
-    /// The maximum number of messages to remember for deduplication. With 0 every copy is delivered again.
+    /// The maximum number of messages to remember for deduplication, in each of two tables: repeatable requests, and
+    /// all other messages. With 0 every copy is delivered again.
     pub max_deduplicated: u32,
     /// The maximum number of peers whose last request is remembered, so that a copy of it is not answered while the
     /// first answer may still be travelling, for at most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
@@ -115,14 +116,14 @@ impl Config {
     }
 }
 
-/// A mechanism and the parameters around it. Any number of endpoints share one.
+/// The mechanisms and the other parameters of an endpoint. Any number of endpoints may share one setup.
 #[derive(Debug)]
 pub struct Setup<C> {
     /// The congestion control.
     pub controller: C,
     /// The congestion control for requests that transfer a part of a body
-    /// ([`Endpoint::request_part`](crate::Endpoint::request_part)). It decides how many of them may be outstanding.
-    /// With `None` they are sent like all other requests.
+    /// ([`Endpoint::request_part`](crate::Endpoint::request_part)). It decides how many such requests may be
+    /// outstanding. With `None` they are sent like all other requests.
     pub bulk: Option<C>,
     /// The parameters besides the congestion control.
     pub config: Config,

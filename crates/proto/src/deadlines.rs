@@ -35,8 +35,8 @@ impl DeadlineOwner {
 pub(crate) struct Deadlines {
     /// A binary heap by (deadline, key of the timer).
     heap: SmallVec<[(Instant, u32); 1]>,
-    /// The position of each key in the heap plus one; 0 if the timer has no deadline. It is created for more than
-    /// [`SCANNED`] deadlines. Most endpoints never have so many, so it is behind one pointer.
+    /// The position of each key in the heap plus one; 0 if the timer has no deadline. This table is created for more
+    /// than [`SCANNED`] deadlines. Most endpoints never have so many, so it is behind one pointer.
     #[allow(clippy::box_collection)]
     places: Option<Box<Vec<u32>>>,
 }

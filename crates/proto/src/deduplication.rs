@@ -54,14 +54,14 @@ const CLASSES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
     repeatable: RecentMessages<A>,
-    /// All other messages; only responses if requests are protected.
+    /// All other messages; only responses after a call of `keep_requests`.
     others: RecentMessages<A>,
     /// The requests that are not repeatable, after a call of [`keep_requests`](Self::keep_requests); `None` before it.
     kept: Option<ProtectedRequests<A>>,
-    /// The number of repeatable messages of each class so far.
+    /// The number of repeatable messages that have arrived from each class of sources.
     arrived: Vec<u32>,
     /// The maximum number of messages in each queue. After a call of [`keep_requests`](Self::keep_requests), the queues
-    /// share this number.
+    /// of requests share this number.
     bound: u32,
     seed: u64,
     source: fn(&A) -> u64,
@@ -111,7 +111,7 @@ impl<A: Address> Deduplication<A> {
         }
     }
 
-    /// From now on, drops no request that is not repeatable before its lifetime has passed, see
+    /// Protects requests that are not repeatable: from now on, none is dropped before its lifetime has passed. See
     /// [`Endpoint::keep_requests`](crate::Endpoint::keep_requests).
     pub(crate) fn keep_requests(&mut self, source: fn(&A) -> u64) {
         let Self { bound, seed, .. } = *self;
@@ -209,8 +209,8 @@ impl<A: Address> Deduplication<A> {
         Remembered { key, class, nth: 0, expires: now + lifetime, reaction }
     }
 
-    /// Drops messages that are older than their lifetime. A message behind one with a longer lifetime is kept a few minutes
-    /// longer, which does no harm.
+    /// Drops messages that are older than their lifetime. A message behind another message with a longer lifetime is
+    /// kept a few minutes longer, which does no harm.
     fn expire(&mut self, now: Instant) {
         while self.repeatable.expire(now).is_some() || self.others.expire(now).is_some() {}
         if let Some(kept) = &mut self.kept {
@@ -268,7 +268,7 @@ struct Remembered<A> {
     key: MessageKey<A>,
     /// The class of the source that sent the message.
     class: u8,
-    /// The number of repeatable messages of its class that arrived before it.
+    /// The number of repeatable messages from the same class of sources that arrived before this one.
     nth: u32,
     expires: Instant,
     reaction: Reaction,

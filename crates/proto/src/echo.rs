@@ -21,8 +21,8 @@ use crate::{Message, Tail};
 /// The length of an Echo value, bytes: a time and its MAC.
 const LEN: usize = 12;
 
-/// Makes and verifies Echo values. A value is the time in seconds at which it was made, and a MAC of the time and the address
-/// (RFC 9175 Appendix A, item 2).
+/// A maker and verifier of Echo values. A value is the time in seconds at which it was made, and a MAC of the time and
+/// the address (RFC 9175 Appendix A, item 2).
 #[derive(Clone)]
 pub struct Echo {
     key: [u8; 16],

@@ -45,7 +45,7 @@ pub struct Endpoint<C: Controller, A: Address> {
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Creates an endpoint. Message IDs and hash tables are derived from `seed`. Take a random seed from the operating
-    /// system if someone could exploit a known one.
+    /// system if someone could exploit a known seed.
     pub fn new(setup: Arc<Setup<C>>, seed: u64) -> Self {
         let Config { max_deduplicated: bound, max_sluiced, .. } = setup.config;
         let deduplication = (bound > 0).then(|| {
@@ -329,7 +329,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// From now on, a request that must not be executed twice is remembered until its lifetime has passed, and never
     /// displaced. `source` maps an address to its source: the addresses of one network, for example, are one source.
     ///
-    /// The slots of [`max_deduplicated`](crate::Config::max_deduplicated) are then divided:
+    /// Responses then have their own slots. The slots of [`max_deduplicated`](crate::Config::max_deduplicated) are
+    /// divided:
     ///
     /// * A quarter is for such requests from any source. One source may have eight times as many slots as it leaves
     ///   free.
@@ -338,7 +339,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ///
     /// A request that gets no slot arrives with a responder that [is not remembered](Responder::is_remembered).
     ///
-    /// Without this call, each request may displace the oldest one.
+    /// Without this call, a request may displace the oldest message of its table.
     pub fn keep_requests(&mut self, source: fn(&A) -> u64) {
         if let Some(deduplication) = self.deduplication() {
             deduplication.keep_requests(source);

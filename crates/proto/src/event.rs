@@ -6,7 +6,8 @@ use crate::exchange::{ExchangeId, Failure};
 use crate::message::{Message, Token};
 use crate::registrations::Observer;
 
-/// The return address of a request. The application keeps it until it answers, so that the endpoint needs no memory for it.
+/// The return address of a request, with all that an answer needs. The application keeps it until it answers, so that
+/// the endpoint needs no memory for it.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // They are independent of each other.
 pub struct Responder<A> {
@@ -98,7 +99,7 @@ pub enum Event<'a, A> {
     },
     /// The response to a request arrived. The exchange has ended.
     Response {
-        /// The request.
+        /// The exchange of the request.
         exchange: ExchangeId,
         /// The response. It has the token of the request, without a marking.
         message: Message<'a>,
@@ -106,18 +107,18 @@ pub enum Event<'a, A> {
     /// An empty acknowledgement arrived. If the exchange is a request that asks for a response, the response will come
     /// separately. Any other exchange has ended.
     Acknowledged {
-        /// The request or separate response.
+        /// The exchange of the request or of the separate response.
         exchange: ExchangeId,
     },
     /// The peer answered a [`ping`](crate::Endpoint::ping). The exchange has ended.
     Pong {
-        /// The ping.
+        /// The exchange of the ping.
         exchange: ExchangeId,
     },
     /// A further response arrived to an observation (RFC 7641) or to a request to a group (RFC 7252 §8). A
     /// notification without the Observe option, or with a code other than 2.xx, is the last.
     Notification {
-        /// The observation or the request to a group.
+        /// The exchange of the observation or of the request to a group.
         exchange: ExchangeId,
         /// The response.
         message: Message<'a>,
@@ -132,7 +133,7 @@ pub enum Event<'a, A> {
     /// A response has a critical option that is not [recognised](crate::Config::recognised). It is rejected (RFC 7252 §5.4.1),
     /// and the exchange or the observation has ended. Answers of other members of a group are not affected.
     Rejected {
-        /// The request.
+        /// The exchange of the request.
         exchange: ExchangeId,
         /// The number of the option.
         option: u16,

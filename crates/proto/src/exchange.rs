@@ -10,15 +10,15 @@ use crate::code::Code;
 use crate::message::Token;
 use crate::slab::Linked;
 
-/// The identifier of an exchange, valid until the last event of the exchange was returned. No other exchange has the
-/// same identifier before.
+/// The identifier of an exchange. It is valid until the last event of the exchange was returned. Until then no other
+/// exchange has the same identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
 }
 
-/// One transmission of one exchange.
+/// The identity of a transmission: the number of its exchange, and its number within the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The number of the exchange, counted from 0.
@@ -177,7 +177,7 @@ struct Departures(Vec<TransmissionRecord>);
 #[derive(Clone, Copy, Debug)]
 struct TransmissionRecord {
     at: Instant,
-    /// The timeout that was armed for it.
+    /// The timeout that was armed for the transmission.
     timeout: Duration,
     /// The Message ID; `None` once the content of the transmission is outdated, so that its acknowledgement does not
     /// count.
@@ -272,8 +272,8 @@ impl<C: Controller> OpenExchange<C> {
     ///   gets its own Message ID.
     /// * A request that the endpoint made confirmable may have a token without space for another byte. Then
     ///   it is not marked.
-    /// * A server executes each copy that has its own Message ID. Only a repeatable request is marked in this way. If
-    ///   it transfers a part of a body, it is always marked so that each answer shows which earlier copies are lost.
+    /// * A server executes each copy that has its own Message ID. So only a repeatable request is marked in this way. A
+    ///   repeatable request for a part of a body always is, so that each answer shows which earlier copies are lost.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());
@@ -293,7 +293,8 @@ impl<C: Controller> OpenExchange<C> {
         self.departed && self.message_id == message_id || self.ordinal_of(message_id).is_some()
     }
 
-    /// Returns the ordinal of the transmission that had this Message ID, if each had a different one.
+    /// Returns the ordinal of the first recorded transmission with this Message ID. The ordinal identifies the
+    /// transmission only if each transmission has its own Message ID.
     pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
         let Departures(departures) = self.departures.as_deref()?;
         Some(departures.iter().position(|departure| departure.message_id == Some(message_id))? as u8)

@@ -7,8 +7,8 @@ use alloc::collections::VecDeque;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The bytes of the tokens of more than 8 bytes, least recently used first. Outside this table, a token is represented
-/// by a digest of 8 bytes.
+/// The bytes of the tokens of more than 8 bytes, least recently used first. Outside this table, such a token is
+/// represented by a digest of 8 bytes.
 #[derive(Debug)]
 pub(crate) struct ExtendedTokens<A> {
     entries: VecDeque<(A, Token, Box<[u8]>)>,

@@ -24,7 +24,7 @@ const SLOW_COPIES: u8 = 4;
 /// The number of copies after which a request is given up, even if the peer answers other requests.
 const MAX_COPIES: u8 = 64;
 
-/// The lane of one peer: the state of its exchanges that transfer parts of bodies.
+/// The lane of one peer: its separate queue and window for exchanges that transfer parts of bodies.
 #[derive(Debug)]
 pub(crate) struct Lane<C: Controller> {
     /// The state of the bulk mechanism ([`Setup::bulk`]) for this peer.
@@ -50,7 +50,7 @@ pub(crate) struct Lane<C: Controller> {
     silence: u8,
     /// The time of the last timeout that counted.
     silent_since: Instant,
-    /// No exchange is admitted before this time.
+    /// The time before which no exchange is admitted.
     paused_until: Instant,
 }
 
@@ -293,7 +293,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Handles a timeout without an answer: the copy is lost, and the exchange waits for a place in the window again.
-    /// If the peer has been silent for too long, the exchange is given up.
+    /// If only the first copy has departed, and other answers came since, its timer may start again instead. If the
+    /// peer has been silent for too long, the exchange is given up.
     pub(crate) fn time_out_in_lane(&mut self, now: Instant, index: u32) {
         let max_retransmit = self.setup.config.max_retransmit;
         let patient = self.setup.config.patience;

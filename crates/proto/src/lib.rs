@@ -12,9 +12,9 @@
 //! | [`Endpoint::poll_event`] | after these two, until it returns `None`: failed exchanges and lost observers |
 //! | [`Endpoint::poll_timeout`] | last: when to call `handle_timeout` |
 //!
-//! A [`Controller`](coapace_control::Controller) decides how long to wait for an answer. It is called the *mechanism* here, and
-//! is called when a message departs. [`Config`] limits every table. If a table is full, a call returns an error,
-//! or a counter shows the loss.
+//! A [`Controller`](coapace_control::Controller) decides how long to wait for an answer. It is named the *mechanism*
+//! here. The endpoint calls it when a message departs and when an exchange ends. [`Config`] limits every table. If a
+//! table is full, a call returns an error, or a counter shows the loss.
 //!
 //! # Words
 //!

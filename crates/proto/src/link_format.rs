@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
-/// Writes links in CoRE Link Format (RFC 6690).
+/// A text in CoRE Link Format (RFC 6690), to which links are added.
 ///
 /// ```
 /// use coapace_proto::link_format::Writer;

@@ -28,8 +28,8 @@ pub enum Kind {
 
 /// A token: 0 to 8 bytes that the client has chosen (RFC 7252 §5.3.1).
 ///
-/// A request may have a longer token (RFC 8974). Then this is a digest of 8 bytes, and the endpoint that received the request
-/// stores the bytes of the token for the answer.
+/// A request may have a longer token (RFC 8974). The value is then a digest of 8 bytes, and the endpoint that received
+/// the request stores the bytes of the token for the answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Token {
     bytes: [u8; 8],
@@ -152,8 +152,8 @@ pub enum Malformed {
     },
 }
 
-/// The number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it unassigned; this one is from the experimental
-/// range (RFC 7252 §12.2). It is elective, safe to forward and not part of the cache key.
+/// The number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it unassigned; this number is from the
+/// experimental range (RFC 7252 §12.2). The option is elective, safe to forward and not part of the cache key.
 pub const REXMIT_CNT: u16 = 65020;
 
 /// The value of Rexmit-Cnt in a request that tests whether the peer echoes the option.
@@ -304,7 +304,8 @@ fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(token);
 }
 
-/// Splits a token of more than 8 bytes, or one whose length takes additional bytes (RFC 8974 §2.1), from the bytes after it.
+/// Returns the token at the start of `rest`, and the bytes after it. `tkl` is the Token Length field: 9 to 12, or 13 or
+/// 14 if additional bytes with the length come first (RFC 8974 §2.1).
 #[cold]
 fn split_extended(tkl: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match (tkl, rest) {

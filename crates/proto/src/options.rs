@@ -203,7 +203,7 @@ impl Options {
         self.with_uint(option::Q_BLOCK1, block.encode().into())
     }
 
-    /// Adds Q-Block2, after others. The numbers of several must ascend (RFC 9177 §4.4).
+    /// Adds Q-Block2, after others. The block numbers of several such options must ascend (RFC 9177 §4.4).
     #[must_use]
     pub fn q_block2(self, block: Block) -> Self {
         self.with_uint(option::Q_BLOCK2, block.encode().into())
@@ -222,7 +222,8 @@ impl Options {
         self.with_uint(option::SIZE2, bytes.into())
     }
 
-    /// Adds No-Response: the sum of 2 for no 2.xx, 8 for no 4.xx and 16 for no 5.xx (RFC 7967 §2.1).
+    /// Adds No-Response. `classes` is the sum of 2 for no 2.xx response, 8 for no 4.xx and 16 for no 5.xx (RFC 7967
+    /// §2.1).
     #[must_use]
     pub fn no_response(self, classes: u8) -> Self {
         self.with_uint(option::NO_RESPONSE, classes.into())

@@ -25,7 +25,7 @@ pub struct Patience {
     pub ack_random_factor: Ratio,
 }
 
-/// The longest timeout. It need not grow beyond this (RFC 8085 §3.1.1).
+/// The upper bound of a timeout. RFC 8085 §3.1.1 allows a bound of 60 s or more.
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Patience {

@@ -27,7 +27,8 @@ pub(crate) struct Peer<C: Controller, A> {
     pub(crate) state: C::State,
     /// The earliest time for the next non-confirmable message.
     pub(crate) next_non: Instant,
-    /// The slot of the exchange that set `next_non`. Its response ends the wait. `NONE` if no response is expected.
+    /// The slot of the exchange that set `next_non`. A response to that exchange ends the wait. `NONE` if no response
+    /// is expected.
     pub(crate) last_non: u32,
     /// The number of exchanges that occupy a slot of NSTART.
     pub(crate) outstanding: u16,
@@ -60,7 +61,7 @@ pub(crate) struct Peer<C: Controller, A> {
     older: u32,
 }
 
-/// Whether a peer is known to echo the Rexmit-Cnt option.
+/// The knowledge whether a peer echoes the Rexmit-Cnt option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RexmitCntEcho {
     Unknown,
@@ -75,7 +76,7 @@ pub(crate) enum RexmitCntEcho {
 /// The number of exchanges without the option between two requests that test whether the peer echoes it.
 pub(crate) const ASK_AGAIN_AFTER: u8 = 15;
 
-/// The answer that ended a marked exchange.
+/// The answer that ended an exchange whose transmissions were marked.
 #[derive(Debug)]
 pub(crate) struct MarkedAnswer {
     pub(crate) message_id: u16,
@@ -88,8 +89,8 @@ pub(crate) struct MarkedAnswer {
 impl<C: Controller, A> Peer<C, A> {
     /// Records a timeout after `retransmits` retransmissions without an answer.
     ///
-    /// The peer becomes silent if that was the last timeout of an exchange. It also does if there were more timeouts
-    /// than the outstanding exchanges can have had, because other exchanges were cancelled.
+    /// The peer becomes silent if that was the last timeout of an exchange. It also becomes silent if there were more
+    /// timeouts than the outstanding exchanges can have had, because other exchanges were cancelled.
     pub(crate) fn note_timeout(&mut self, retransmits: u8, max_retransmit: u8) {
         self.unanswered = self.unanswered.saturating_add(1);
         // Each outstanding exchange may have had a timeout for all of its transmissions but the last.

@@ -341,8 +341,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Learns from an acknowledgement that belongs to no outstanding exchange. It may be a second answer to the
-    /// exchange that ended last. If it then identifies another transmission than the first answer, the peer marks each
-    /// answer like the answered copy.
+    /// exchange that ended last. If it identifies another transmission than the first answer did, the peer marks each
+    /// answer like the copy that it answers.
     fn note_further_answer(&mut self, from: A, message: &Message<'_>) {
         let Some(slot) = self.peers.find(from) else { return };
         let peer = &mut self.peers[slot];
@@ -399,7 +399,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Ends an exchange with this response. Returns the event. The exchange also ends if the response is rejected,
-    /// because no other one will come.
+    /// because no other response will come.
     fn respond_to<'b>(
         &mut self,
         now: Instant,

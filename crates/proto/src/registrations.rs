@@ -20,7 +20,7 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// The share of strangers, which are observers with an unverified address: one in 64 of all slots, and at least 8.
 const STRANGERS: (u32, u32) = (64, 8);
 
-/// The bytes of a message before its token (RFC 7252 §3).
+/// The number of bytes of a message before its token (RFC 7252 §3).
 pub(crate) const HEAD: usize = 4;
 
 /// The time without an acknowledgement after which a stranger may be displaced by another.
@@ -114,7 +114,8 @@ pub(crate) struct Observers<A> {
     resources: HashMap<u64, ObservedResource, FixedState>,
     /// The slots of observers that were not sent the newest representation and have no outstanding notification.
     queue: VecDeque<u32>,
-    /// Slots and serial numbers of strangers in the sequence of registration. Some are verified or removed by now.
+    /// Slots and serial numbers of strangers in the sequence of registration. Some of them are verified or removed by
+    /// now.
     strangers: VecDeque<(u32, u32)>,
     /// The number of strangers.
     stranger_count: u32,
@@ -122,7 +123,7 @@ pub(crate) struct Observers<A> {
     last_serial: u32,
     /// The number of removed observers that still occupy their slots.
     gone: usize,
-    /// The slot of the observer that each exchange notifies, by the slot of the exchange.
+    /// For each slot of an exchange: the slot of the observer that the exchange notifies.
     of_exchange: Vec<u32>,
     /// The number of outstanding notifications.
     pub(crate) under_way: u32,

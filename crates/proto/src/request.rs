@@ -22,8 +22,8 @@ pub struct Request<'a> {
     /// True if a server may execute the request more than once although its method or its options do not imply that. An example
     /// is a POST that only reads.
     ///
-    /// GET, PUT, DELETE, FETCH and iPATCH may be executed again anyway, unless they have Block1, If-Match or If-None-Match: the
-    /// effect of a second copy then depends on the first.
+    /// GET may be executed again anyway. So may PUT, DELETE, FETCH and iPATCH, unless they have Block1, Q-Block1,
+    /// If-Match or If-None-Match: the effect of a second copy then depends on the first.
     ///
     /// With a mechanism that uses [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId), a server takes a
     /// retransmission for a new request. Only repeatable requests are marked in this way.

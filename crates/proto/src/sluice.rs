@@ -1,10 +1,10 @@
 //! The server's part of congestion control: a copy of a request is not answered again while its answer may still be travelling.
 //!
-//! A client whose timeout is too short for its path sends copies of a request that was answered long ago. Each answered copy
-//! adds one more useless message to the queue that delayed the answer. The server cannot see the queue, but it knows when it
-//! answered, and when that client made its next request: the former answer had arrived by then. So the time from an answer to
-//! the next request is an upper bound of the path's delay. A copy that comes sooner than that after the last answer is not
-//! answered, for at most two in a row.
+//! A client whose timeout is too short for its path sends copies of a request that was answered long ago. Each answered
+//! copy adds one more useless message to the queue that delayed the answer. The server cannot see the queue, but it
+//! knows when it answered, and when that client made its next request: the former answer had arrived by then. So the
+//! time from an answer to the next request is an upper bound of the path's delay. A copy that comes within this time
+//! after the last answer is not answered, for at most two copies in a row.
 //!
 //! docs/sluice.md has the results, docs/decisions/0043 the reasons.
 
@@ -69,7 +69,7 @@ impl LastExchange {
 }
 
 /// The peers with recent requests, in a table of constant size. If all slots for an address are taken, a new peer
-/// displaces the one that was answered longest ago. Copies from the displaced peer are then answered.
+/// displaces the peer that was answered longest ago. Copies from the displaced peer are then answered.
 #[derive(Debug)]
 pub(crate) struct Sluice<A> {
     places: Vec<Option<(A, LastExchange)>>,

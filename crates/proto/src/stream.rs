@@ -150,7 +150,7 @@ impl StreamHead {
     }
 }
 
-/// Cuts a stream of bytes into messages.
+/// A decoder, which cuts a stream of bytes into messages.
 ///
 /// A message that arrives in one piece is returned without a copy. Only a message in several pieces is copied. The buffer never
 /// holds more than one message of the largest size.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use coap_message_implementations::option_extension::encode_extensions;
 
-/// Writes the tail of a message: its options, and the payload after them.
+/// The tail of a message: its options, and the payload after them.
 ///
 /// ```
 /// use coapace_proto::Tail;

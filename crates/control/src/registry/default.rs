@@ -130,8 +130,8 @@ parameters! {
 /// A tick or a boost of 1 µs has no effect, so that firmware without them links no code for them.
 const NOTHING: Duration = Duration::from_micros(1);
 
-/// The number of bits below a microsecond in the arithmetic of backoffs whose factor is not 2. Its times are below 2³⁵
-/// µs (9 h).
+/// The number of bits below a microsecond in the arithmetic of backoffs whose factor is not 2. The times in this
+/// arithmetic are below 2³⁵ µs (9 h).
 const BITS: u32 = 12;
 const LONGEST_UNITS: u64 = 1 << (35 + BITS);
 
@@ -170,7 +170,8 @@ impl DefaultTimer {
         timeout
     }
 
-    /// Returns the earliest tick that is not before `elapsed`. The first tick of all is at `phase`.
+    /// Returns the earliest tick that is not before `elapsed`. Both times count from the first transmission. The first
+    /// tick is at `phase`.
     fn at_tick(&self, elapsed: Duration, phase: Duration) -> Duration {
         // Before `phase` the difference is zero, so the first tick is `phase`.
         let (tick, late) = (self.tick.as_micros(), (elapsed - phase).as_micros());

@@ -90,7 +90,7 @@ parameters! {
 }
 
 choice! {
-    /// Which timeouts an exchange has after retransmitted exchanges.
+    /// The rule that chooses the timeouts of an exchange after retransmitted exchanges.
     pub enum Variant {
         /// After one retransmitted exchange: the fast RTO, the slow RTO, the fast RTO, doubled from there. After more:
         /// the slow RTO, then the fast RTO, doubled from there.
@@ -113,7 +113,7 @@ choice! {
     }
 }
 
-/// The series of timeouts of an exchange. f is the dithered fast RTO, s the slow one.
+/// The series of timeouts of an exchange. f is the dithered fast RTO, and s is the slow RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeoutSeries {
     /// f, 2f, 4f …: the state that the thesis calls NORMAL and the draft FAST.

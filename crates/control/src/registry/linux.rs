@@ -63,7 +63,7 @@ parameters! {
 }
 
 choice! {
-    /// Which deviation RTTVAR follows.
+    /// The deviation that RTTVAR follows.
     pub enum Rttvar {
         /// The mean deviation (RFC 6298 §2.3).
         Rfc6298 = "rfc6298",
@@ -149,7 +149,7 @@ impl LinuxRto {
         rto.min(self.max_rto.into()).max(self.min_rto.into())
     }
 
-    /// Updates SRTT and RTTVAR with the sample `rtt` by the rule of the Linux kernel, if there is one sample in each
+    /// Updates SRTT and RTTVAR with the sample `rtt` by the rule of the Linux kernel. It assumes one sample in each
     /// round trip.
     fn follow_peaks(&self, state: &mut LinuxState, rtt: Fine) {
         let least = Fine::from(self.min_mdev);

@@ -71,7 +71,7 @@ pub struct NewRenoState {
     /// The window at which slow start ends.
     threshold: DatagramCount,
     /// The last time at which a loss reduced the window, in microseconds. The loss of a transmission that departed
-    /// earlier does not reduce it again.
+    /// before this time does not reduce the window again.
     reduced: [u8; 8],
 }
 

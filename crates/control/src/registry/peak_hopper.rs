@@ -95,7 +95,7 @@ choice! {
 pub struct PeakHopperState {
     /// The previous sample; zero before the first.
     previous: Fine,
-    /// B, by which the RTO hops above the sample, in units of [`WHOLE`].
+    /// B, by which the RTO hops above the sample, in units of 1/[`WHOLE`].
     hop: Fine,
     rto: Fine,
     backoff: KeptBackoff,
@@ -197,7 +197,7 @@ impl PeakHopper {
         state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
     }
 
-    /// Returns the rise of a sample since the previous one, in units of [`WHOLE`].
+    /// Returns the rise of a sample since the previous one, in units of 1/[`WHOLE`].
     fn rise(&self, state: &PeakHopperState, rtt: Fine) -> Fine {
         let previous = state.previous;
         match self.rise {
@@ -221,7 +221,7 @@ fn product(rtt: Fine, hop: Fine) -> Fine {
     Fine::from_units(product)
 }
 
-/// Returns `rise`/`base` in units of [`WHOLE`], computed in 64 bits. If `base` is above 16 s, its last four bits are
+/// Returns `rise`/`base` in units of 1/[`WHOLE`], computed in 64 bits. If `base` is above 16 s, its last four bits are
 /// ignored.
 fn quotient(rise: Fine, base: Fine) -> Fine {
     let base = base.units().max(1);

@@ -135,7 +135,7 @@ fn reciprocal(of: Fine) -> u64 {
     division::by(UNITS, of.units())
 }
 
-/// The variability of the round-trip time, by the regions of the paper.
+/// A region of the paper: the congestion that the averages of the round-trip time show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     LowCongestion,
@@ -246,7 +246,7 @@ impl RttCoap {
         state.backoff = 0;
     }
 
-    /// Adds an exchange to μ, the average of the loss; `lost` if the exchange needed a retransmission.
+    /// Adds an exchange to μ, the average of the loss. `lost` is true if the exchange needed a retransmission.
     #[inline(never)]
     fn count(&self, state: &mut RttCoapState, lost: bool) {
         let before = u16::from_le_bytes(state.loss).into();

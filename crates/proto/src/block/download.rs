@@ -285,8 +285,8 @@ impl Download {
         Ok(complete)
     }
 
-    /// Continues after the part of the body that an `earlier` transfer has received, if it is of this body. The last
-    /// block of that part is requested again, because the body may end with it.
+    /// Continues after the part of the body that an `earlier` transfer has received, if that part belongs to this body.
+    /// The last block of that part is requested again, because the body may end with it.
     fn go_on_after(&mut self, mut earlier: Partial) {
         let etag = self.common.as_ref().and_then(|common| common.etag.as_deref());
         let size = super::size(self.szx);

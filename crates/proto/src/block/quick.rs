@@ -10,8 +10,8 @@ use super::window::Window;
 use crate::Message;
 
 /// How many blocks, counted from the first missing one, may be sent to a server that has discarded a body because of
-/// too many gaps. libcoap keeps three runs of blocks: all before the first missing one, and every other one of the four
-/// after it.
+/// too many gaps. libcoap keeps at most three runs of blocks: all blocks before the first missing one, and two runs
+/// after it. Four blocks after the missing one make at most two runs.
 const NARROW: u32 = 5;
 
 /// The state of an upload with Q-Block1.
@@ -23,7 +23,7 @@ pub(super) struct Quick {
     /// True once the server has accepted a block, so that several requests may be outstanding. Before, the first block
     /// is sent alone.
     known: bool,
-    /// The number of blocks sent at least once, counted from the first.
+    /// The number of blocks that were sent at least once. They are the first blocks of the body.
     sent: u32,
     /// The maximum number of blocks that may be sent, counted from the first that the server does not have.
     span: u32,

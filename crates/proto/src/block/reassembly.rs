@@ -115,8 +115,8 @@ pub enum Assembled<'a> {
     },
 }
 
-/// The error that a block is not stored because its source is unverified: it is one of several blocks with Q-Block1, or
-/// the share of unverified sources is used up. The server asks for an Echo option ([`echo`](crate::echo)).
+/// The error that a block is not stored because its source is unverified. Either the body has several blocks with
+/// Q-Block1, or the share of unverified sources is used up. The server asks for an Echo option ([`echo`](crate::echo)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unverified;
 

@@ -26,7 +26,7 @@ pub(super) struct Upload {
     restarts: u8,
     /// The number of times that the upload started again. Answers to earlier requests no longer count.
     pub(super) turn: u8,
-    /// Set if the blocks are sent in any sequence, with Q-Block1.
+    /// The state of an upload with Q-Block1, with blocks in any sequence; `None` for any other upload.
     pub(super) quick: Option<Box<Quick>>,
 }
 

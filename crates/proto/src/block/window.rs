@@ -1,11 +1,11 @@
 //! The blocks of a body that may arrive in any sequence.
 
-/// The length of the window, in blocks. Only blocks that are less than this ahead of the first missing one are
-/// requested or accepted.
+/// The length of the window, in blocks. A block is only requested or accepted if it is less than this number ahead of
+/// the first missing block.
 pub(super) const SPAN: u32 = 1024;
 
-/// How often the first missing block may be lost, each time with all its transmissions, before the transfer fails. If a
-/// tenth of the messages is lost each way, a block is lost that often once in ten million.
+/// The number of losses of the first missing block at which the transfer fails. Each of them is the loss of a request
+/// with all its transmissions.
 const MAX_LOSSES: u8 = 4;
 
 /// The received blocks: all before the first missing one, and some of the next [`SPAN`].
@@ -79,9 +79,9 @@ impl ArrivedBlocks {
 pub(super) struct Window {
     arrived: ArrivedBlocks,
     under_way: Bits,
-    /// Each block before this one has arrived or is outstanding.
+    /// A block number. Each block before it has arrived or is outstanding.
     next: u32,
-    /// This block and all after it are requested one by one, once all earlier blocks have arrived.
+    /// A block number. This block and all after it are requested one by one, once all earlier blocks have arrived.
     limit: u32,
     /// The number of times that the first missing block was lost.
     losses: u8,

@@ -49,8 +49,8 @@ impl NotificationOrder {
         true
     }
 
-    /// Counts the representation as fresh until `now`, and so delays the next registration. The last registration was
-    /// answered, although without a newer representation.
+    /// Counts the representation as fresh until `now`, and so delays the next registration. Call this if the last
+    /// registration was answered, although without a newer representation.
     pub fn put_off(&mut self, now: Instant) {
         self.fresh_until = self.fresh_until.max(now);
     }

@@ -33,8 +33,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// observer is called a stranger. It remains one until it acknowledges a message.
     ///
     /// Until then, the [allowance](Responder::limited) of its request limits the messages to it: the response to the
-    /// registration, and one confirmable notification with as many copies as the rest allows.
-    /// [`dismiss_strangers`](Self::dismiss_strangers) removes strangers whose rest is too small.
+    /// registration, and one confirmable notification with as many copies as the remaining allowance permits.
+    /// [`dismiss_strangers`](Self::dismiss_strangers) removes strangers whose remaining allowance is too small.
     ///
     /// Strangers may have a sixty-fourth of all slots, at least 8. A stranger that was silent for 30 s is displaced by
     /// the next stranger. If all slots are taken, the oldest stranger is displaced by an observer with a verified
@@ -197,8 +197,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Divides the allowance of a request between its response, with a tail of this length, and later notifications.
-    /// Returns the part for the response and its copies. That is all of it, unless the client observes: then the
-    /// response is sent once, and the rest is for notifications.
+    /// Returns the part for the response and its copies. If the client does not observe, that part is the whole
+    /// allowance. If it observes, the response is sent once, and the rest is for notifications.
     pub(crate) fn charge(&mut self, responder: &Responder<A>, tail: usize) -> Allowance {
         let &Responder { to, token, mut allowance, .. } = responder;
         if !allowance.is_limited() {

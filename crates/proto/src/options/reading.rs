@@ -128,7 +128,7 @@ impl<'a> Message<'a> {
         self.uint(option::SIZE1).map(|value| value as u32)
     }
 
-    /// Returns Size2: the bytes of the response body. 0 in a request asks for that number (RFC 7959 §4).
+    /// Returns Size2: the bytes of the response body. In a request, 0 asks for that number (RFC 7959 §4).
     pub fn size2(&self) -> Option<u32> {
         self.uint(option::SIZE2).map(|value| value as u32)
     }

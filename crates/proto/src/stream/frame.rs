@@ -1,4 +1,5 @@
-//! Messages in WebSocket frames (RFC 8323 §4.2). They are like those on TCP, but without a length, because the frame has one.
+//! Messages in WebSocket frames (RFC 8323 §4.2). They are like messages on TCP, but without a length, because the frame
+//! has one.
 
 use alloc::vec::Vec;
 

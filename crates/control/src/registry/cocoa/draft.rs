@@ -169,8 +169,8 @@ impl Cocoa {
         }
     }
 
-    /// Returns how long an RTO may go without a new sample before it ages, and the RTO after that step (§4.3); `None`
-    /// if `rto` does not age.
+    /// Returns how long an RTO may go without a new sample before it ages, and the RTO after it has aged once (§4.3);
+    /// `None` if `rto` does not age.
     pub(super) fn next_age(&self, rto: Fine, (low, high): (Fine, Fine)) -> Option<(Duration, Fine)> {
         // A band that moves (`Band::Strong`) may lie out of reach: above the upper bound, or below the 2 s that 1 s + RTO/2
         // tends to. Ageing ends where it makes no progress.
@@ -184,7 +184,7 @@ impl Cocoa {
         Some((Duration::from(rto).times(times), aged))
     }
 
-    /// Returns 1 s + RTO/2: the RTO after one step of ageing, if it was long.
+    /// Returns 1 s + RTO/2: the RTO after one step of ageing, for an RTO above the band.
     pub(super) fn eased(&self, rto: Fine) -> Fine {
         Fine::fitting(seconds(1).units() + rto.by(Ratio::new(1, 2)).units()).floored(self.tick)
     }

@@ -68,8 +68,8 @@ impl Cocoa {
         ..Self::PUBLISHED
     };
 
-    /// The parameters of the first CoCoA. It has no truncation, so `max_timeout` is 60 s, the least bound that RFC 8085
-    /// §3.1.1 allows.
+    /// The parameters of the first CoCoA. Its source does not bound backoffs, so `max_timeout` is 60 s, the least bound
+    /// that RFC 8085 §3.1.1 allows.
     pub(super) const COCOA0: Self = Self {
         max_timeout: Duration::from_secs(60),
         k_weak: 4,
@@ -81,7 +81,7 @@ impl Cocoa {
         ..Self::DEFAULT
     };
 
-    /// The parameters of CoCoA+. Like the first CoCoA, it has no truncation.
+    /// The parameters of CoCoA+. Its source does not bound backoffs either.
     pub(super) const COCOA_PLUS: Self = Self {
         max_timeout: Duration::from_secs(60),
         max_weak_n: 1,

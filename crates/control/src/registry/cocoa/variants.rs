@@ -53,7 +53,7 @@ choice! {
     pub enum EstimatorOf {
         /// The strong estimator: the sample is as certain as the sample of a first transmission.
         Strong = "strong",
-        /// The weak estimator. Meng et al. 2017 (CoCoA-I, §III) do not say which of the two takes it.
+        /// The weak estimator. Meng et al. 2017 (CoCoA-I, §III) do not say which estimator takes the sample.
         Weak = "weak",
     }
 }
@@ -90,8 +90,8 @@ choice! {
     }
 }
 
-/// What an ended exchange teaches: its round-trip time, if it has one, and its number of retransmissions. `None` if the
-/// exchange changes nothing.
+/// The measurements of an ended exchange: its round-trip time, if it has one, and its number of retransmissions. `None`
+/// if the exchange changes nothing.
 type Evidence = Option<(Option<Duration>, u8)>;
 
 impl Cocoa {
@@ -100,8 +100,8 @@ impl Cocoa {
         self.sample_reset.is_on() || matches!(self.give_up, SampleOfGiveUp::Weak)
     }
 
-    /// Returns the round-trip time and the number of retransmissions of an ended exchange. In the draft only
-    /// acknowledged exchanges have them, and the time counts from the first transmission on.
+    /// Returns the measurements of an ended exchange, as the parameters require. In the draft only acknowledged
+    /// exchanges are measured, and the round-trip time counts from the first transmission on.
     pub(super) fn evidence(&self, exchange: CocoaExchange, outcome: Outcome, now: Instant) -> Evidence {
         let (elapsed, n) = (Some(exchange.elapsed(now)), exchange.retransmits);
         Some(match outcome {
@@ -125,7 +125,7 @@ impl Cocoa {
     }
 
     /// Counts an exchange with this many retransmissions in [`CocoaState::streak`], if a parameter needs that count.
-    /// The draft does not.
+    /// The draft does not need it.
     pub(super) fn count(&self, state: &mut CocoaState, retransmits: u8) {
         if self.weighting == Weighting::Gsrtc || self.forget_strong_after > 0 {
             // An exchange may have 255 retransmissions, which a streak of 8 bits cannot hold.

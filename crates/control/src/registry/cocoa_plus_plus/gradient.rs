@@ -8,7 +8,8 @@ use crate::{Draw, Duration, Instant, division};
 /// The number of gradients in the average: the window a of Hayes and Armitage 2011.
 const WINDOW: u8 = 8;
 
-/// The samples and the gradients of one destination.
+/// The samples and the gradients of one destination. A gradient is the change of the smallest or of the largest sample
+/// from one interval to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
     /// The smallest and largest sample of the open interval; both zero if none is open.

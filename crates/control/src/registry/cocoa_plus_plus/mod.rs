@@ -82,7 +82,7 @@ parameters! {
 }
 
 choice! {
-    /// What the delay gradients change.
+    /// The times that the delay gradients change.
     pub enum Rule {
         /// The RTO changes at the end of each interval.
         Gradient = "gradient",

@@ -10,8 +10,8 @@ pub(super) struct Student {
     cocoa: CocoaState,
     /// The smallest sample of the open group in microseconds; zero if the group has no sample.
     least: [u8; 4],
-    /// The smallest sample of the last closed group in microseconds. It is also the sum of all gradients so far,
-    /// because the code adds them up without a window.
+    /// The smallest sample of the last closed group in microseconds. It is also the sum of all gradients so far: the
+    /// published code adds up all changes of the smallest sample, which begin at zero.
     closed: [u8; 4],
     /// The number of samples in the open group.
     samples: u8,

@@ -108,12 +108,13 @@ pub struct TideState {
     calm: u16,
     /// The earliest departure of the next exchange, in microseconds.
     next: u64,
-    /// The number of round trips since the queue was empty. A change of the [`TidePhase`] does not reset it.
+    /// The number of round trips since the queue was empty, which decides the [`TidePhase`]. Congestion, silence or the
+    /// end of a competition sets it back.
     full: u8,
-    /// The number of round trips and of reductions of the window so far, modulo 256.
+    /// The number of round trips, silent ones included, plus the number of reductions of the window, modulo 256.
     round: u8,
-    /// The value of `round` at the last reduction. The loss of an exchange from before that does not reduce the window
-    /// again.
+    /// The value of `round` at the last reduction of the window. The loss of an exchange that departed earlier does not
+    /// reduce the window again.
     cut: u8,
     /// Four flags in the low bits, and above them the number of consecutive round trips in which the window moved in
     /// the same direction.
@@ -128,7 +129,7 @@ pub struct TideState {
 pub struct TideExchange {
     /// The time when the timeout of the exchange's last transmission expires, in microseconds modulo 2³².
     deadline: [u8; 4],
-    /// The value of [`TideState::round`] when that transmission departed.
+    /// The value of [`TideState::round`] when the exchange's last transmission departed.
     round: u8,
 }
 

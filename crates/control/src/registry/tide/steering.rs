@@ -10,24 +10,25 @@ use crate::{Cue, Duration, Instant, division};
 
 /// The gain of the averages of losses, as a shift: a new exchange has the weight 2⁻⁵.
 const LOSS_GAIN: u16 = 5;
-/// The gain, as a shift, with which answers lower the average of losses with a short queue while the queue is long. A
-/// flow that no longer sees a short queue would otherwise never learn that losses have become congestion.
+/// The gain, as a shift, of a slow decay: while the queue is long, each answer lowers the average of losses with a
+/// short queue by 2⁻⁸ of its value. A flow that no longer sees a short queue would otherwise never learn that losses
+/// have become congestion.
 const LOSS_FADE: u16 = 8;
 /// Losses with a long queue are congestion if the loss rate with a long queue exceeds twice the loss rate
 /// with a short queue by more than this constant, in units of 2⁻¹⁶.
 const LOSS_EXCESS: u32 = 1 << 10;
-/// The share of losses that counts as congestion, however long the queue is: five in eight, in units of 2⁻¹⁶. Links that lose
-/// 20 % each way lose 36 %.
+/// The share of losses that counts as congestion, however long the queue is: five in eight, in units of 2⁻¹⁶. A link
+/// that loses 20 % of the datagrams in each direction loses 36 % of the exchanges.
 const LOSS_LIMIT: u32 = 5 << 13;
-/// The number of round trips in the same direction after which the velocity, the change of the window in a round trip,
-/// doubles.
+/// The number of consecutive round trips, with a window that moves in one direction, after which the velocity begins to
+/// double. The velocity is the change of the window in a round trip.
 const STEADY: u8 = 3;
 /// How often the velocity can double.
 const MOST_DOUBLINGS: u8 = 7;
 /// The length of an epoch, in which the least round-trip time is measured: this many microseconds, or this many round
 /// trips if they take longer.
 const EPOCH: (u32, u32) = (30_000_000, 30);
-/// An epoch is this many times as long while the queue does not empty. Otherwise a round-trip time that includes the
+/// The factor by which an epoch is longer while the queue does not empty. Otherwise a round-trip time that includes the
 /// queue of other flows could become the least one, and their queue would seem empty.
 const HELD: u32 = 4;
 
@@ -101,9 +102,9 @@ impl Tide {
         rto
     }
 
-    /// Ends the backoff if an ambiguous answer came within the usual time after the last transmission. If the path had
-    /// become longer than the backed-off RTO, an answer would hardly come at that moment. Dither prevents repeated
-    /// coincidences.
+    /// Ends the backoff if an ambiguous answer came within the usual time after the last transmission: between the
+    /// least round-trip time and the RTO without backoff. If the path had become longer than the backed-off RTO, an
+    /// answer would hardly come at that moment. Dither prevents repeated coincidences.
     pub(super) fn end_backoff(&self, state: &mut TideState, since_last: Duration) {
         let is_usual = Fine::from(since_last) <= self.usual_rto(state) && micros(since_last) >= state.least;
         if is_usual && state.silent() > 1 {
@@ -188,8 +189,8 @@ impl Tide {
         }
     }
 
-    /// Ends an ebb or the competition if the queue is empty. It counts as empty if it is at most a tenth of the longest
-    /// recent queue; after an ebb, the share `ebbed` of it.
+    /// Ends an ebb or the competition if the queue is empty. The queue counts as empty if it is at most a tenth of the
+    /// longest recent queue; during and after an ebb, if it is at most the share `ebbed`.
     #[inline(never)] // smaller
     fn look(&self, state: &mut TideState) {
         let (queue, phase) = (state.queue(), self.phase(state));
@@ -336,8 +337,8 @@ impl Tide {
     }
 }
 
-/// Handles a timeout in a round trip without a sample. The second and later ones lengthen the RTO. Two without an
-/// answer between them set the window to one.
+/// Handles a timeout in a round trip without a sample. The second such timeout and all later ones lengthen the RTO. Two
+/// such timeouts without an answer between them set the window to one datagram.
 fn fall_silent(state: &mut TideState) {
     let (count, is_answered) = (state.silent(), state.silence & ANSWERED != 0);
     state.round = state.round.wrapping_add(1);

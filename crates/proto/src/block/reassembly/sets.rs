@@ -23,7 +23,7 @@ pub(super) struct BlockSets {
     szx: u8,
     /// True if earlier blocks may have been discarded. The server then lists the missing blocks to the client.
     has_lost: bool,
-    /// Missing blocks before this number were requested again.
+    /// The number of a block. Missing blocks before it were requested again.
     asked: u32,
     /// True if the body was completed. Only late copies of its blocks may still arrive.
     pub(super) is_over: bool,
@@ -34,7 +34,7 @@ pub(super) struct BlockSets {
 /// The wait for the next non-confirmable block of a body (RFC 9177 §7.2).
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    /// When the client is asked for the missing blocks.
+    /// The time at which the client is asked for the missing blocks.
     until: Instant,
     /// The number of times that the client was asked since a block arrived.
     asked: u8,
@@ -53,7 +53,8 @@ pub struct Overdue<A> {
     pub tail: Tail,
 }
 
-/// The time from the last block to the first 4.08, doubled after each one (NON_RECEIVE_TIMEOUT, RFC 9177 §7.2).
+/// The time from the last block to the first 4.08 response, doubled after each response (NON_RECEIVE_TIMEOUT, RFC 9177
+/// §7.2).
 const NON_RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The maximum number of 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
