@@ -31,7 +31,8 @@ impl<'a> Cast<'a> {
     /// Makes the hosts of a run.
     ///
     /// # Errors
-    /// Returns one line if the scenario needs more than datagrams: if it has a mesh or flows, or if it uses TCP.
+    /// Returns one line if sockets cannot carry the scenario: it has a mesh, flows, several servers or several
+    /// transfers, or it uses TCP.
     pub fn new(
         scenario: &'a Scenario,
         contender: &'a Contender,
@@ -109,7 +110,8 @@ impl<'a> Cast<'a> {
 /// Checks that the hosts of a scenario over UDP exchange only datagrams with one server, so that sockets can carry them.
 ///
 /// # Errors
-/// Returns one line that names the mesh, flow or transfer that sockets cannot carry.
+/// Returns one line that names what sockets cannot carry: a mesh, flows, several servers, or transfers other than a
+/// single one over UDP of all clients.
 pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
     let File { network, server, clients, workload, .. } = &**scenario;
     let more = match workload.kind {
@@ -141,7 +143,8 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): MeasuredPer
     }
 }
 
-/// Returns the measured part of a run, from the warm-up to the end; `None` if the workload has no fixed duration.
+/// Returns the measured part of a run, from the end of the warm-up to the end of the run; `None` if the workload has no
+/// fixed duration.
 pub fn window(scenario: &Scenario, contender: &Contender) -> Option<MeasuredPeriod> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {

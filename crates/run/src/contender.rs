@@ -107,8 +107,8 @@ impl Contender {
         Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
     }
 
-    /// Checks that the scenario suits this contender: its workload, its network, and its number of clients, so that
-    /// every mechanism has one.
+    /// Checks that the scenario suits this contender: its workload, its network, and its number of clients, of which
+    /// every mechanism needs at least one.
     ///
     /// # Errors
     /// Returns one line that names the first obstacle.
@@ -144,8 +144,8 @@ impl Contender {
         ))
     }
 
-    /// Returns whether the populations are compared by their transfers of bodies: if one has a bulk mechanism, or if
-    /// all clients transfer bodies.
+    /// Returns whether the populations are compared by their transfers of bodies. They are if clients transfer bodies,
+    /// and either a mechanism of the mix is a bulk mechanism or all clients transfer bodies.
     pub fn is_compared_by_transfers(&self, scenario: &Scenario) -> bool {
         let has_bulk = self.parts().iter().any(|part| part.bulk.is_some());
         !scenario.workload.transfers.is_empty() && (has_bulk || nobody_asks(scenario))

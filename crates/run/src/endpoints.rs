@@ -79,8 +79,8 @@ fn common(scenario: &Scenario) -> Config {
     }
 }
 
-/// Returns the configuration for transfers of a client's endpoint, and of the endpoint of a server with `clients`
-/// clients.
+/// Returns two configurations for transfers: one for the endpoint of a client, and one for the endpoint of a server
+/// with `clients` clients.
 pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config) {
     let of_clients = Config { max_exchanges: IN_BULK, max_peers: 1, max_deduplicated: 0, ..common(scenario) };
     let replies = clients.saturating_mul(ANSWERED);

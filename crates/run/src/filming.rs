@@ -16,7 +16,7 @@ const STEPS: u64 = 300;
 /// The length of a step of a run without a fixed end.
 const STEP: Span = Span::from_secs(1);
 
-/// The progress of a run, and the film of it, if one is made.
+/// The progress of a run, and its film, if a film is made.
 pub(super) struct Filming {
     maker: Option<FilmMaker>,
     step: Span,
@@ -24,8 +24,8 @@ pub(super) struct Filming {
 }
 
 impl Filming {
-    /// Prepares a run that ends at `end`; `None` for a run without a fixed end. If `is_watched`, a film of the mesh is
-    /// made.
+    /// Prepares a run that ends at `end`, which is `None` for a run without a fixed end. If `is_watched` is true, a
+    /// film of the mesh is made.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
         // With a step of zero, the run would never reach its end.
         let step = end.map_or(STEP, |end| ((end - Time::ZERO) / STEPS).max(Span::from_nanos(1)));
@@ -33,7 +33,7 @@ impl Filming {
         Self { maker, step, next: Time::ZERO }
     }
 
-    /// Simulates up to the time `until`. Unless `is_fixed`, stops earlier when all clients are done.
+    /// Simulates up to the time `until`. If `is_fixed` is false, stops earlier when all clients are done.
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<HostNode, T, M>,

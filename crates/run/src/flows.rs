@@ -84,8 +84,8 @@ fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
     flow.sinks(scenario.clients.count, scenario.layout()).iter().flatten().count() as u32
 }
 
-/// Returns the time from a client's message to its next. All clients together keep the rate of the flow, as an average
-/// over messages and pauses.
+/// Returns the time from a client's message to its next message. All clients together keep the rate of the flow, as an
+/// average over messages and pauses.
 pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     const SHORTEST: Span = Span::from_nanos(1);
     let Some(rate) = flow.rate else { return flow.interval.unwrap_or(SHORTEST) };
@@ -98,8 +98,8 @@ pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
-/// The spans of time after the bursts of one flow. A delay counts only if its message is offered, or arrives, in one of
-/// them.
+/// The spans of time that begin with the bursts of one flow. A delay counts only if its message is offered or, by the
+/// choice of the flow, arrives in one of these spans.
 struct Counted {
     start: Time,
     /// The time from a burst to the next; `None` if there is only one burst.

@@ -11,7 +11,8 @@ use crate::measured::{Journey, JourneyStep};
 /// each client is dropped. This may repeat.
 const MAX_STEPS: usize = 12_000;
 
-/// The journeys so far. The key is the two ends, the lower node number first, and the number of the exchange.
+/// The journeys (paths of exchanges through the mesh) so far. The key is the two ends, the lower node number first, and
+/// the number of the exchange.
 #[derive(Debug)]
 pub(super) struct Following {
     journeys: BTreeMap<(u32, u32, u32), Journey>,

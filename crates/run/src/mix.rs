@@ -3,7 +3,7 @@
 use coapace_control::{Form, Mechanism, Seam, Value};
 use coapace_scenario::naming::{TCP, bulk_alone, parse_bulk, parse_mechanism, parse_mechanism_beside_tcp};
 
-/// The greatest weight of a part of a mix.
+/// The maximum weight of a part of a mix. The weight decides how many clients have the mechanism of the part.
 const HEAVIEST: u32 = 100;
 
 /// The maximum number of parts of a mix.
@@ -26,7 +26,7 @@ pub struct MixPart {
     pub mechanism: Mechanism,
     /// Which part of the mechanism's interface the clients can use.
     pub form: Form,
-    /// The bulk mechanism for bodies of transfers, in place of the scenario's; `None` for the scenario's.
+    /// The bulk mechanism for bodies of transfers, which replaces the scenario's; `None` keeps the scenario's.
     pub bulk: Option<Mechanism>,
     /// The weight: a part of weight 2 has twice as many clients as a part of weight 1.
     pub weight: u32,
@@ -98,8 +98,8 @@ impl MixPart {
         Seam { mechanism: self.mechanism, form: self.form }
     }
 
-    /// Reads the name of a mechanism with its parameters, and with `form=parameters` for a stack that takes only
-    /// numbers. A bulk mechanism carries bodies only, so `default` carries all other exchanges.
+    /// Reads a part: the name of a mechanism with its parameters, and with `form=parameters` for a stack that takes
+    /// only numbers from the mechanism. A bulk mechanism carries bodies only, so `default` carries all other exchanges.
     fn parse(text: &str) -> Result<Self, String> {
         let (named, form) = formed(text)?;
         if bulk_alone(text).is_none() {
@@ -114,7 +114,7 @@ impl MixPart {
     }
 }
 
-/// Splits the setting `form=…` off the text of a mechanism. The setting is about the stack, not the mechanism.
+/// Splits the setting `form=…` off the text of a mechanism. The setting describes the stack, not the mechanism.
 fn formed(text: &str) -> Result<(String, Form), String> {
     let Some((name, settings)) = text.split_once(':') else { return Ok((text.to_owned(), Form::Full)) };
     let (mut form, mut others) = (Form::Full, Vec::new());

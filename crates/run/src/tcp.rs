@@ -57,13 +57,14 @@ pub(super) fn parameters(scenario: &Scenario) -> TcpParameters {
     }
 }
 
-/// Returns what each client of a run over TCP does and when, the first client first.
+/// Returns the plan of each client of a run over TCP, the first client first. A plan says what the client does and
+/// when.
 pub fn tcp_plans(scenario: &Scenario, seed: u64) -> Vec<TcpPlan> {
     let seats = Seats::of(scenario);
     (1..=scenario.clients.count).map(|client| plan(scenario, &seats, Luck::new(seed), client)).collect()
 }
 
-/// Returns what a client of a run over TCP does and when.
+/// Returns the plan of a client of a run over TCP.
 fn plan(scenario: &Scenario, seats: &Seats, luck: Luck, client: u32) -> TcpPlan {
     let clients = &scenario.clients;
     let beforehand = connects_beforehand(scenario);

@@ -75,7 +75,7 @@ struct TransferCast<'a> {
     /// The numbers of the transfer's clients.
     clients: Range<u32>,
     /// The number of clients over UDP in earlier transfers. A mix of mechanisms is dealt out to the clients of all
-    /// transfers, so it continues after these.
+    /// transfers, so in this transfer it continues after the clients of earlier transfers.
     before: u32,
     body: Arc<TransferBody>,
     starts: Stream,

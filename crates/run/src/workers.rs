@@ -11,8 +11,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Computes the pieces 0 to `count` - 1 on `jobs` threads (0: one for each core), and passes each result to `take` in
-/// this thread. Ends when all are made, when `stop` is true, or when `take` breaks. Pieces that are still running then
-/// are abandoned. If no thread can be started, this thread makes the pieces.
+/// this thread. Ends when all pieces are made, when `stop` is true, or when `take` returns `Break`. Pieces that are
+/// still running then are abandoned. If no thread can be started, this thread makes the pieces.
 ///
 /// # Errors
 /// Returns the panic of a piece.

@@ -13,7 +13,8 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// Returns the bytes that `payload` bytes occupy on a link.
+    /// Returns the length that a packet with `payload` bytes has on a link, in bytes. With `Transport::Ip` the payload
+    /// is a whole packet, and no header is added.
     pub const fn wire_bytes(self, transport: Transport, payload: usize) -> u32 {
         let headers = match (transport, self) {
             // The payload is a whole IP packet, which brings its headers.

@@ -1,18 +1,18 @@
-//! Counts packets in a row that have the same sender, receiver and mark.
+//! Counts packets in a row that have the same sender, receiver and mark (exchange and transmission).
 
 use crate::luck::scramble;
 use crate::{Mark, NodeId, packet};
 
-/// For each sender and receiver: how often the last packet from one to the other has been repeated.
+/// How often the last packet from one node to another has been repeated, for each sender and receiver.
 ///
-/// An acknowledgement and the separate response that follows it have the same mark, and so have copies of a message.
-/// The count gives each of these packets its own random numbers. The table remembers the last mark from one node to
-/// another until two other nodes with the same table entry overwrite it. Around a hub, such as the server behind a
-/// bottleneck, no two pairs of nodes share an entry.
+/// Several packets of one exchange may have the same mark: copies of a message, or an acknowledgement and the separate
+/// response that follows it. The count gives each of these packets its own random numbers. The table remembers the last
+/// mark from one node to another until two other nodes with the same table entry overwrite it. Around a hub, such as
+/// the server behind a bottleneck, no two pairs of nodes share an entry.
 #[derive(Debug, Default)]
 pub(crate) struct RepetitionCounts {
-    /// Each entry has 29 bits of a fingerprint of sender, receiver and mark, and 3 bits of count. Two nodes have two
-    /// entries, one for each direction.
+    /// The entries of the table. An entry has 29 bits of a fingerprint of sender, receiver and mark, and 3 bits of
+    /// count. Two nodes have two entries, one for each direction.
     last: Vec<u32>,
 }
 

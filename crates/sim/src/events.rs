@@ -8,9 +8,10 @@ use crate::Time;
 /// Events in the order of their time. Events at the same time are in the order in which they were pushed.
 ///
 /// The queue is a hierarchical timing wheel. Time is cut into ticks of 1.05 ms. Only the events of the present tick are
-/// sorted. All others are unsorted in slots. A level has sixty-four slots, and a slot is as long as the whole level
-/// below it. When time reaches a slot, its events move down. An event therefore costs one sequential write for each
-/// level that it passes through, however many others wait. `benches/events.rs` compares this with a heap.
+/// sorted. The events of later ticks are unsorted in slots. A level has sixty-four slots, and a slot is as long as the
+/// whole level below it. When time reaches a slot, its events move down. An event therefore costs one sequential write
+/// for each level that it passes through, however many other events wait. `benches/events.rs` compares this queue with
+/// a heap.
 ///
 /// An entry is a number of 128 bits: 56 bits of time, 40 of serial number, 32 that the caller chooses. 56 bits of
 /// nanoseconds are 834 days. An event beyond that never happens.
@@ -158,7 +159,8 @@ impl Events {
         level.slots[slot].push(entry);
     }
 
-    /// Advances time to the first slot that holds an event, and moves the events of that slot down. The present tick is empty.
+    /// Advances time to the first slot that holds an event, and moves the events of that slot down. The present tick
+    /// must have no event left.
     fn advance(&mut self) {
         let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
         // When all clients start at once, the heap holds an event of each, and later hardly any.

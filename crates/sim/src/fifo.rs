@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use crate::packet::Header;
 
-/// Packets in the sequence in which they arrived. Each is a header and its bytes, in chunks of memory that are reused.
+/// Packets in the sequence in which they arrived. Each packet is stored as a header and its bytes, in chunks of memory
+/// that are reused.
 ///
-/// The first packets of the queue have set out: their transmission has begun. The others wait.
+/// The first packets of the queue have set out: their transmission has begun. The other packets wait.
 #[derive(Debug, Default)]
 pub(crate) struct Fifo {
     chunks: VecDeque<Chunk>,
     /// An empty chunk, kept for reuse. Further empty chunks are freed.
     spare: Option<Chunk>,
-    /// The offset of the first packet in the first chunk.
+    /// The offset of the first packet in the first chunk, in bytes.
     head: usize,
     /// The index of the chunk with the first waiting packet, and the packet's offset in it.
     next: (usize, usize),
@@ -26,7 +27,7 @@ struct Chunk {
     filled: usize,
 }
 
-/// The size of a chunk, which holds the largest packet.
+/// The size of a chunk in bytes: enough for the largest packet and its header.
 const CHUNK: usize = 64 * 1024 + Header::BYTES;
 
 impl Fifo {

@@ -15,7 +15,7 @@ use crate::{Accounting, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopId(pub u16);
 
-/// The effects of a hop on a packet, applied in the sequence of the fields. Each can be absent.
+/// The effects of a hop on a packet, applied in the sequence of the fields. Each effect can be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hop {
     /// A buffer and a link of limited rate.
@@ -109,9 +109,10 @@ pub(crate) struct ActiveHop {
 /// The decision of a hop about a packet that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HopAdmission {
-    /// The packet is accepted. Its transmission begins after `wait`, and it leaves the hop at `due`.
+    /// The packet is accepted. Its transmission begins after `wait`, it leaves the hop at `due`, and `queue_bytes`
+    /// bytes then wait in the buffer.
     Queued { due: Time, wait: Span, queue_bytes: u64 },
-    /// The packet is dropped because the buffer is full.
+    /// The packet is dropped because the buffer is full: `queue_bytes` bytes wait in it.
     Full { queue_bytes: u64 },
 }
 
@@ -132,8 +133,8 @@ impl ActiveHop {
         }
     }
 
-    /// Returns the random delays of a hop without a rate, whose packets overtake each other and so need no queue.
-    /// Returns `None` if the hop has a rate or no random delays.
+    /// Returns the random delays of a hop without a rate. The packets of such a hop overtake each other, and so need no
+    /// queue. Returns `None` if the hop has a rate or no random delays.
     pub(crate) fn unordered(&self) -> Option<Scatter> {
         if self.link.is_none() && self.managed.is_none() { self.scatter } else { None }
     }

@@ -63,7 +63,7 @@ impl Scatter {
         }
     }
 
-    /// Returns the time at which a packet that enters the random delay at `now` leaves it.
+    /// Returns the time at which a packet leaves the random delay, if it enters the delay at `now`.
     pub(crate) fn due(&self, now: Time, packet: &Header) -> Time {
         let (a, b, c) = packet.key();
         let mut delay = self.min;

@@ -1,4 +1,5 @@
-//! A discrete-event network simulator. It knows no experiment: the caller brings the nodes, the network and the taps.
+//! A discrete-event network simulator. It contains no experiments: the caller brings the nodes, the network and the
+//! taps.
 //!
 //! A [`Network`] is made of [`Hop`]s, each composed of effects (rate and buffer, delay, loss, jitter, reordering), and
 //! of paths over them between [`Site`]s. A [`World`] puts [`Node`]s at the sites and lets time pass.

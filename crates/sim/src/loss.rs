@@ -3,7 +3,7 @@
 use crate::luck::{Luck, Stream};
 use crate::packet::Header;
 
-/// A model of loss.
+/// A model of the loss of packets on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// No packet is lost.
@@ -15,7 +15,8 @@ pub enum Loss {
     Markov(Markov),
 }
 
-/// A chain of two states (Gilbert 1960, Elliott 1963). It starts in its stationary distribution.
+/// A Markov chain of two states, good and bad, that decides which packets are lost (Gilbert 1960, Elliott 1963). It
+/// starts in its stationary distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Markov {
     /// The probability of losing a packet in the good state.
@@ -29,7 +30,7 @@ pub struct Markov {
 }
 
 impl Markov {
-    /// Returns the chain that loses `mean` of all packets and stays bad for `burst` packets on average.
+    /// Returns the chain that loses `mean` of all packets and stays in the bad state for `burst` packets on average.
     ///
     /// Returns `None` if no such chain exists. `mean` must lie from `p_good` to below `p_bad`. `burst` must be at least
     /// 1, and long enough that the good state also lasts at least one packet on average.
@@ -118,7 +119,7 @@ pub(crate) enum Losses {
     },
 }
 
-/// A state of a [`Markov`] chain: the probabilities of losing a packet and of leaving the state.
+/// A state of a [`Markov`] chain: the probability of losing a packet, and the probability of leaving the state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChannelState {
     loses: Chance,

@@ -26,7 +26,7 @@ impl Luck {
     }
 }
 
-/// The random numbers for one purpose. Each has a key of three numbers, whose meaning the caller chooses.
+/// The random numbers for one purpose. Each number has a key of three numbers, whose meaning the caller chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(u64);
 

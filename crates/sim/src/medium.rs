@@ -62,7 +62,7 @@ pub struct MediumContext<'a, T> {
 pub struct MediumEvents<'a>(pub(crate) &'a mut Events);
 
 impl MediumEvents<'_> {
-    /// The upper limit of the numbers of a medium's events.
+    /// The exclusive upper limit of the numbers of a medium's events.
     pub const LIMIT: u32 = 1 << 31;
 
     /// Adds the event `what`, a number below [`LIMIT`](Self::LIMIT), at `time`.

@@ -1,7 +1,7 @@
 //! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`] of many hops.
 //!
-//! A datagram goes down through the layers of a node, and up through the layers of the next. `network_layer` finds the next
-//! hop and cuts fragments. `link_layer` waits for the channel. `air` decides which nodes receive a frame.
+//! A datagram goes down through the layers of a node, and up through the layers of the next node. `network_layer` finds
+//! the next hop and cuts fragments. `link_layer` waits for the channel. `air` decides which nodes receive a frame.
 
 pub(crate) mod address;
 mod air;
@@ -71,12 +71,12 @@ pub struct Mesh {
     /// The state of each node's thread; empty unless nodes have [one thread](MacConfig::one_thread).
     threads: Vec<NodeThread>,
     reassemblies: Vec<FragmentReassembly>,
-    /// The datagram tag that each node gives to its next datagram in fragments.
+    /// For each node, the datagram tag of the next datagram that it sends in fragments.
     tags: Vec<u16>,
     packets: MeshPackets,
     routing: MeshRouting,
     counters: Vec<NodeCounters>,
-    /// The random numbers of backoffs, with node and count as key.
+    /// The random numbers of backoffs. The key is the node and its count of backoffs.
     backoffs: Stream,
     /// The time at which each node is switched on.
     starts: Vec<Time>,
@@ -88,7 +88,7 @@ pub struct Mesh {
 /// The reason why a mesh is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeshError {
-    /// The mesh has this number of nodes: none, or more than the queue of events can number.
+    /// The mesh has this number of nodes, which is zero, or more than the queue of events can number.
     Nodes(usize),
     /// This node, the border router or a sink, is not in the mesh.
     Unknown(u32),

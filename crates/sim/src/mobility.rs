@@ -1,9 +1,10 @@
 //! Models of mobility: how nodes move. A new model is a file in `mobility/` and a variant of [`Model`].
 //!
-//! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within the
-//! rectangle around it, grown by a margin. Defaults come from BonnMotion (sys-uos/BonnMotion at 80e85ec0, `models/*.java`),
-//! the generator of Rathod 2022, where it has them. A value that was chosen here is marked "Chosen". The models follow their
-//! namesakes in BonnMotion, without its code: nodes start elsewhere, and there are fewer parameters.
+//! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within
+//! the rectangle around it, grown by a margin. Defaults come from BonnMotion (sys-uos/BonnMotion at 80e85ec0,
+//! `models/*.java`), the generator of Rathod 2022, if BonnMotion has a default. A value that was chosen here is marked
+//! "Chosen". The models follow the models of the same names in BonnMotion, without its code: nodes start elsewhere, and
+//! there are fewer parameters.
 //!
 //! ```
 //! use coapace_sim::mobility::{Model, RandomWaypoint};
@@ -41,11 +42,11 @@ pub use random_waypoint::RandomWaypoint;
 /// A model of mobility with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Model {
-    /// Straight to a destination drawn at random, a pause, and on to the next.
+    /// Nodes go straight to a destination drawn at random, pause, and go on to the next.
     RandomWaypoint(RandomWaypoint),
     /// Speed and direction change a little at every step around their means.
     GaussMarkov(GaussMarkov),
-    /// Along the streets of a grid, with turns at crossings.
+    /// Nodes go along the streets of a grid, and turn at crossings.
     Manhattan(Manhattan),
     /// All nodes follow a leader, which goes to one random destination after the other.
     Pursue(Pursue),

@@ -7,16 +7,17 @@ use crate::{Ecn, Mark, NodeId, Time, Transport};
 pub(crate) struct Header {
     /// The time at which the packet leaves its present hop.
     pub(crate) due: Time,
-    /// Sender and receiver, 31 bits each. The highest bit says that the packet is ECN-capable, and bit 31 that it met congestion.
+    /// Sender and receiver, 31 bits each. Bit 63 is set if the packet is ECN-capable, and bit 31 if a queue has marked
+    /// the packet CE.
     ends: u64,
-    /// The other fields, from the lowest bit: transmission 8 bits, exchange 32, length 16, place 4, copy 3, transport
-    /// 1.
+    /// The other fields, from the lowest bit: transmission 8 bits, exchange 32, length 16, index of the present hop in
+    /// the path 4, copy 3, transport 1.
     rest: u64,
 }
 
 /// The largest number of hops of a path.
 pub(crate) const MAX_HOPS: usize = 16;
-/// The largest number that a copy of a packet can have. All later copies share its random numbers.
+/// The largest copy number of a packet. All later copies have this number, too, and so the same random numbers.
 pub(crate) const MAX_COPY: u8 = 7;
 
 /// The bits of ECN in `ends`. A world has fewer than 2³¹ nodes.

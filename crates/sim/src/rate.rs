@@ -14,11 +14,12 @@ pub struct Rate {
     pub capacity_bytes: u64,
 }
 
-/// The bits of a byte times the nanoseconds of a second. Divided by the rate in bit/s, it is the time of a byte in nanoseconds.
+/// The bits of a byte times the nanoseconds of a second. Divided by the rate in bit/s, this number is the transmission
+/// time of a byte in nanoseconds.
 const NANOBITS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// The time at which a link ends its transmissions. It is kept to the fraction of a nanosecond, so that a busy link carries its
-/// rate exactly.
+/// The time at which a link ends its transmissions. The time is kept to the fraction of a nanosecond, so that a busy
+/// link carries exactly its rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmitter {
     bits_per_second: u64,

@@ -2,8 +2,8 @@
 
 use crate::packet::Header;
 
-/// Packets with random delays outside a queue, so that they overtake each other. Each has an event of its own. Slots
-/// and buffers are reused.
+/// Packets with random delays outside a queue, so that they overtake each other. Each packet has an event of its own.
+/// Slots and buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
     places: Vec<(Header, Vec<u8>)>,

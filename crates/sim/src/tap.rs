@@ -85,7 +85,7 @@ pub enum NodeEvent {
 }
 
 impl NodeEvent {
-    /// The names in traces, with descriptions.
+    /// The names of these events in traces, each with a description.
     pub const NAMES: [(&str, &str); 6] = [
         ("rto", "The node's RTO has changed: after a sample, or because its mechanism lets it age."),
         ("rpl parent", "The node has another parent than before, or none; rank is its rank from now on."),

@@ -1,8 +1,8 @@
-//! Topologies: the places of the nodes of a mesh. A new one is a file in `topology/` and a line in the list below.
+//! Topologies: the places of the nodes of a mesh. A new topology is a file in `topology/` and a line in the list below.
 //!
-//! The papers draw their topologies, and give the number of nodes and the spacing. Only the values show, if at all, which
-//! node is the border router and which ones are the sinks. In each file, choices that were made here are marked "Chosen". All
-//! else comes from the source.
+//! The papers draw their topologies, and give the number of nodes and the spacing. The border router and the sinks can
+//! at most be inferred from the published values. In each file, choices that were made here are marked "Chosen".
+//! Everything else comes from the source.
 //!
 //! ```
 //! use coapace_sim::Luck;
@@ -128,8 +128,8 @@ impl fmt::Display for TopologyError {
 
 impl std::error::Error for TopologyError {}
 
-/// Returns the sinks of a network of so many nodes: the primary one, and also the secondary one if there are enough
-/// nodes.
+/// Returns the sinks of a network of this number of nodes: the primary sink, and also the secondary sink if there are
+/// enough nodes.
 fn sinks(nodes: u32, primary: u32, secondary: u32) -> Vec<u32> {
     if nodes < SECOND_SINK_FROM { vec![primary] } else { vec![primary, secondary] }
 }

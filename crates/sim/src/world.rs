@@ -7,8 +7,8 @@ use crate::{
 
 /// A simulated world: nodes, the medium between them, and a tap.
 ///
-/// After a node has handled a packet or a deadline, the world fetches all packets that it has to send, and then its
-/// next deadline. A node must move its deadline once that has come, or time stops there.
+/// After a node has handled a packet or a deadline, the world fetches all packets that the node has to send, and then
+/// its next deadline. A node must set a later deadline once its deadline has come, or simulated time stops there.
 #[derive(Debug)]
 pub struct World<N, T = (), M = Network> {
     nodes: Vec<N>,
@@ -49,7 +49,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         }
     }
 
-    /// Reserves memory for so many further nodes.
+    /// Reserves memory for this number of further nodes.
     pub fn reserve(&mut self, nodes: usize) {
         self.nodes.reserve_exact(nodes);
         self.timers.armed.reserve_exact(nodes);
@@ -123,9 +123,9 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         self.summary()
     }
 
-    /// Handles all events up to and including `until`, and makes that the present moment, at which [`wake`](Self::wake)
-    /// fetches packets. Use it for a world that follows a clock; after [`run`](Self::run) the present moment is the
-    /// last event's.
+    /// Handles all events up to and including `until`, and makes `until` the present moment, at which
+    /// [`wake`](Self::wake) fetches packets. Use it for a world that follows a clock; after [`run`](Self::run) the
+    /// present moment is the time of the last event.
     pub fn advance(&mut self, until: Time) -> Summary {
         let summary = self.run(until);
         self.now = self.now.max(until);
@@ -216,9 +216,9 @@ impl<N, T, M> World<N, T, M> {
 
 /// The timers of the nodes, at most one armed for each.
 ///
-/// Moving a deadline later costs nothing: its timer fires, the deadline turns out to be in the future, and the timer is armed
-/// for it. Every answer in time moves a deadline this way. Moving a deadline earlier leaves a stale event in the queue. When
-/// stale events outnumber the nodes, they are removed.
+/// Moving a deadline later costs nothing: the timer fires at the old time, finds the deadline in the future, and is
+/// armed for it. Every answer that arrives in time moves a deadline this way. Moving a deadline earlier leaves a stale
+/// event in the queue. When stale events outnumber the nodes, they are removed.
 #[derive(Debug, Default)]
 struct Timers {
     /// The time at which each node's timer fires, or `NEVER`.

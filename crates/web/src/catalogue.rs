@@ -15,7 +15,7 @@ pub(crate) struct Catalogue {
     version: &'static str,
     scenarios: Vec<ScenarioEntry>,
     mechanisms: Vec<MechanismEntry>,
-    /// The timers that stacks ship: presets of `default`.
+    /// The retransmission timers that CoAP stacks ship: presets of the mechanism `default`.
     stacks: Vec<StackEntry>,
 }
 

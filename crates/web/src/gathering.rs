@@ -36,7 +36,8 @@ const METRICS: [Metric; 17] = [
     Metric::EnergyPerByte,
 ];
 
-/// The quantiles that a box plot shows: whisker, lower end, median, upper end, whisker.
+/// The quantiles that a box plot shows: end of the lower whisker, lower end of the box, median, upper end of the box,
+/// end of the upper whisker.
 const BOX: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
 /// The results of several mechanisms in the same scenario, and their summary. Web workers make the runs.

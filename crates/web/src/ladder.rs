@@ -52,7 +52,7 @@ struct LadderMessage {
 /// The key of an exchange: the node that began it, the other node, and the number of the exchange.
 type Key = (u32, u32, u32);
 
-/// A tap that collects messages.
+/// A tap that collects the messages of exchanges, for a ladder.
 #[derive(Default)]
 struct Watch {
     exchanges: BTreeMap<Key, Vec<LadderMessage>>,

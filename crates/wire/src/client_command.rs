@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::program::{Program, here};
 
-/// A program and its arguments, which start a client. `{uri}`, `{host}`, `{port}` and `{path}` in the arguments are
-/// replaced by the URI to request and its parts.
+/// The command that starts a client: a program and its arguments. In the arguments, `{uri}` is replaced by the URI to
+/// request, and `{host}`, `{port}` and `{path}` by the parts of the URI.
 #[derive(Clone, Debug)]
 pub struct ClientCommand(Vec<String>);
 

@@ -95,8 +95,9 @@ impl<'a> Emulation<'a> {
         Self { sources, ..self }
     }
 
-    /// Starts to forward datagrams between `listen`, where clients send to, and the server at `to`. Each source has a port of
-    /// its own towards the server. `tap` sees every event in the network, and is returned at the end; `()` sees nothing.
+    /// Starts to forward datagrams between clients, which send to the address `listen`, and the server at `to`. Each
+    /// source has a port of its own towards the server. `tap` sees every event in the network, and is returned at the
+    /// end; `()` sees nothing.
     ///
     /// # Errors
     /// [`EmulationError`]: the scenario has a mesh, or the system refuses the address.
@@ -127,7 +128,7 @@ impl<'a> Emulation<'a> {
     }
 }
 
-/// A relay that runs until it is stopped or dropped.
+/// A running relay of datagrams between clients and a server. It runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct RunningRelay<T> {
     running: Running<T>,
@@ -135,7 +136,7 @@ pub struct RunningRelay<T> {
 }
 
 impl<T> RunningRelay<T> {
-    /// Returns the address that clients send to.
+    /// Returns the address to which clients send.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }

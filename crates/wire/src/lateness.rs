@@ -4,7 +4,8 @@ use std::fmt;
 
 use coapace_sim::Span;
 
-/// How late the calls of hosts came: the delays from the requested times to the times of the calls.
+/// The lateness of the calls of hosts. It is the delay from the time for which a host has asked to the time of the
+/// call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// The number of calls of hosts.

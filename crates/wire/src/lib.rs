@@ -1,4 +1,4 @@
-//! Scenarios on real packets.
+//! Runs the networks and hosts of scenarios with real packets.
 //!
 //! The crate connects the simulator's networks with real sockets. Neither knows the other.
 

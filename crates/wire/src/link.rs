@@ -1,4 +1,4 @@
-//! The network of a scenario that real packets pass.
+//! The network of a scenario, through which real packets pass.
 
 mod arrivals;
 mod port;
@@ -23,11 +23,11 @@ pub struct Link<T> {
 
 type Taps<T> = (Arrivals, (PacketCounters, T));
 
-/// The node of everything on the server's side.
+/// The node that represents the server's side.
 pub const SERVER: NodeId = NodeId(0);
 
 impl<T: Tap> Link<T> {
-    /// Returns the network of a scenario, with the node [`SERVER`] and no clients; `None` if it is a mesh.
+    /// Returns the network of a scenario, with the node [`SERVER`] and no clients; `None` if the scenario has a mesh.
     pub fn new(scenario: &Scenario, seed: u64, tap: T) -> Option<Self> {
         if scenario.network.mesh.is_some() {
             return None;

@@ -46,7 +46,7 @@ pub struct Live<'a> {
     pub seed: u64,
     /// The series that are recorded.
     pub observe: Observe,
-    /// The server or the clients of another stack in place of ours, if any.
+    /// The server or the clients of another stack, which replace our own; `None` if all hosts are our own.
     pub peer: Option<&'a PeerCommand>,
     /// The time after which the run is given up.
     pub limit: Duration,

@@ -17,14 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between two checks whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How many bytes at the end of a program's standard error are kept.
+/// The number of bytes at the end of a program's standard error that are kept.
 const KEPT: usize = 2_000;
 
 /// A program that runs beside this one. It is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
-    /// Whether the program has a process group of its own. It then ends together with all programs that it has started.
+    /// True if the program has a process group of its own. The program then ends together with all programs that it has
+    /// started.
     is_group: bool,
     /// Receives the last bytes of the program's standard error, if they are kept.
     complaint: Option<Receiver<String>>,

@@ -75,7 +75,7 @@ pub struct FilmMoment {
     /// The number of radio frames in the node's queues. [`FilmMaker`] keeps the largest number since the last frame of
     /// the film.
     pub queued: u32,
-    /// The radio frames that the node sent, attempts included, acknowledgements not.
+    /// The radio frames that the node sent, counting every attempt but not acknowledgements.
     pub sent: u64,
     /// Radio frames that were destroyed while the node received them.
     pub collided: u64,
@@ -106,8 +106,8 @@ pub struct Journey {
 pub struct JourneyStep(
     /// The time in milliseconds since the start of the run.
     pub u64,
-    /// The event. Of a packet: 0 sent, 1 delivered, 2 dropped. Of a frame between neighbours: 3 sent, 4 received, 5 collided,
-    /// 6 missed, 7 not acknowledged, 8 channel busy, 9 queue full.
+    /// The event. For a packet: 0 sent, 1 delivered, 2 dropped. For a frame between neighbours: 3 sent, 4 received, 5
+    /// collided, 6 missed, 7 not acknowledged, 8 channel busy, 9 queue full.
     pub u8,
     /// The node that sends the packet or the frame.
     pub u32,

@@ -46,8 +46,8 @@ impl Settling {
     /// by arrival.
     ///
     /// A delay belongs to the moment of arrival. The paper averages end-to-end delays in a window, and a sink knows a
-    /// delay when the message arrives. By the moment of departure, all messages of the event would be in the first
-    /// window alone, however long the network needs for them.
+    /// delay when the message arrives. If a delay belonged to the moment of departure, all messages of the event would
+    /// be in the first window alone, however long the network needs for them.
     ///
     /// The delay before the event is the mean of all earlier arrivals; returns `None` if there were none. The window at t has
     /// the arrivals in (t, t + 20 s]. Its mean changes when a message enters and when one leaves, so it is compared with the

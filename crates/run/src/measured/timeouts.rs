@@ -33,13 +33,13 @@ pub(crate) struct ArmedTimeouts {
     armed: VecDeque<(u32, Duration)>,
 }
 
-/// The maximum number of exchanges of a client whose last timeout is remembered. If an exchange lasts longer than this
-/// many later ones, its expired timeouts do not count.
+/// The maximum number of exchanges of a client whose last timeout is remembered. If this many later exchanges begin
+/// before an exchange ends, its expired timeouts do not count.
 const MOST_ARMED: usize = 64;
 
 impl ArmedTimeouts {
-    /// Counts the timeout of a transmission, and the expired timeout before it. Unless `is_measured`, only remembers
-    /// the timeout, which counts if it expires later. `rto` is the mechanism's estimate at that moment.
+    /// Counts the timeout of a transmission, and the expired timeout before it. If `is_measured` is false, only
+    /// remembers the timeout, which counts if it expires later. `rto` is the mechanism's estimate at that moment.
     pub(crate) fn arm(&mut self, step: Step, timeout: Duration, rto: Option<Duration>, is_measured: bool) {
         let first = step.transmission == 0;
         // A first transmission has no timeout before it. A retransmission most often belongs to one of the latest exchanges.

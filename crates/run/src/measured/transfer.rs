@@ -68,7 +68,7 @@ impl Moved {
         if self.is_open { end } else { self.ended.min(end) }
     }
 
-    /// Returns the client's rate in bit/s, over the part of its own time between `from` and `end`.
+    /// Returns the client's rate in bit/s, over the part of its transfer time that lies between `from` and `end`.
     fn rate_bps(&self, (from, end): (Time, Time)) -> f64 {
         let own_s = self.began.map_or(0.0, |began| (self.last(end) - began.max(from)).as_secs_f64());
         ratio(self.bytes as f64 * 8.0, own_s).unwrap_or(0.0)
@@ -88,8 +88,8 @@ impl TransferResult {
         ratio(self.arrived_bytes as f64 * 8.0, self.capacity_bps? as f64 * self.active_s)
     }
 
-    /// Widens the time of this transfer by the times of a client: the beginning of its first transfer, and the end of
-    /// its last, unless one is running.
+    /// Extends the time of this transfer by the transfers of a client. They last from `began` to `ended`, or are still
+    /// running if `is_open` is true.
     fn lasted(&mut self, began: Option<Time>, ended: Time, is_open: bool) {
         self.began = self.began.into_iter().chain(began).min();
         self.ended = self.ended.max(ended);

@@ -1,4 +1,4 @@
-//! A client over UDP that sends one request after the other, each after the response to the one before.
+//! A client over UDP that sends one request after the other, each after the response to the request before.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub(crate) struct ClientNode {
     answered: Mark,
     /// The number of batches that have begun.
     batches: u32,
-    /// The batch ends when `done` reaches this number.
+    /// The value of `done` at which the current batch ends.
     batch_end: u32,
     /// Counts of the messages that the client sent; `None` before the first message.
     departed: Option<Box<Departed>>,
@@ -157,8 +157,8 @@ impl ClientNode {
         Some(self.done) == self.plan.workload.exchanges
     }
 
-    /// Begins the next exchange. If the batch has ended, begins a new one, before which the client forgets all about
-    /// the server.
+    /// Begins the next exchange. If the batch has ended, the client first forgets all about the server, and begins a
+    /// new batch.
     fn begin(&mut self, now: Time) {
         let ClientBehaviour { request, workload, batches, has_tokens, .. } = &*self.plan;
         if self.done == self.batch_end {

@@ -29,7 +29,7 @@ struct Repeated {
     exchange: u32,
     /// The Message ID of the first transmission, or of the first retransmission if that is unknown.
     first_id: u16,
-    /// The Message IDs of later transmissions that differ from the one before. With most mechanisms there are none.
+    /// The Message IDs of later transmissions that differ from the one before. With most mechanisms the list is empty.
     later_ids: Vec<u16>,
     retransmissions: u32,
     replies: u32,

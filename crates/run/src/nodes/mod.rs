@@ -196,7 +196,7 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
     Some(to?.as_secs_f64() - from?.as_secs_f64())
 }
 
-/// Adds the options of the path that all requests of `clients` have to `tail`.
+/// Adds to `tail` the options of the path that all requests of `clients` have.
 pub(crate) fn with_path(tail: Tail, clients: &Clients) -> Tail {
     let option = coap_numbers::option::URI_PATH;
     clients.uri_path_segments().fold(tail, |tail, segment| tail.option(option, segment.as_bytes()))

@@ -314,8 +314,8 @@ impl Node for Mote {
 
 impl Mote {
     /// Returns the mark of a reply: the exchange and the transmission that it answers. A notification without
-    /// congestion control does not answer a new request, so its exchange number is its own. These numbers count down
-    /// from the greatest.
+    /// congestion control does not answer a new request, so it gets an exchange number of its own. Such numbers count
+    /// down from the greatest number.
     fn mark_of_reply(&mut self, bytes: &[u8]) -> Mark {
         let is_own = |message: &Message<'_>| message.kind == coapace_proto::Kind::NonConfirmable;
         if self.number == 0 || !Message::parse(bytes).is_ok_and(|message| is_own(&message)) {

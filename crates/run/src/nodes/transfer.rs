@@ -63,7 +63,7 @@ pub(crate) struct TransferClient {
     next: Option<Time>,
     /// The running transfer.
     open: Option<OpenTransfer>,
-    /// The number of requests so far, modulo 2¹⁶, from which the tokens are made.
+    /// The number of requests so far, modulo 2¹⁶. It is the token of the next request.
     requests: u16,
     /// The blocks of the current body that this client has received.
     seen: BlockSet,
@@ -297,8 +297,8 @@ impl TransferClient {
         }
     }
 
-    /// Updates the number of arrived bytes, and records it and the window. Returns whether a fetched body is complete
-    /// and equal to the original; true for an upload.
+    /// Updates the number of arrived bytes, and records this number and the window. Returns whether a fetched body is
+    /// complete and equal to the original. Always returns true for an upload.
     fn note_progress(&mut self, now: Time) -> bool {
         let Some(open) = &mut self.open else { return false };
         let moved = open.transfer.transferred();
@@ -329,8 +329,9 @@ impl TransferClient {
         self.ask(now);
     }
 
-    /// Handles a request that ended without a response. If the server has the block already, continues. If the request
-    /// was given up, but others are answered, repeats the block. Otherwise the transfer fails.
+    /// Handles a request that ended without a response. If the server has acknowledged the block, continues with the
+    /// next blocks. If the request was given up while other requests are answered, repeats the block. Otherwise the
+    /// transfer fails.
     fn take_failure(&mut self, now: Time, exchange: ExchangeId, failure: Option<Failure>) {
         let Some(open) = &mut self.open else { return };
         let asked = open.asked.len();

@@ -1,4 +1,4 @@
-//! The air between the nodes: the state of each radio, and its effect on the others.
+//! The air between the nodes: the state of each radio, and its effect on the other radios.
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,7 @@ use crate::{Position, Span, Stream, Time};
 pub struct RadioTimes {
     /// Time of sending.
     pub transmit: Span,
-    /// Time of receiving a frame for any node.
+    /// Time of receiving frames, including frames for other nodes.
     pub receive: Span,
     /// Time of listening without a frame.
     pub listen: Span,
@@ -56,18 +56,18 @@ struct Radio {
 pub(super) enum ReceptionOutcome {
     /// The frame was received.
     Received,
-    /// Another transmission destroyed the frame, or was already on the air when it began.
+    /// Another transmission destroyed the frame, or was already on the air when the frame began.
     Collided,
     /// The link lost the frame, or the radio was off, sending, or receiving another frame.
     Missed,
 }
 
-/// A node that the last frame of a sender reached, and whether its radio caught the beginning of the frame.
+/// A node that the last frame of a sender reached, and whether the node's radio caught the beginning of the frame.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     to: u32,
     sensed: bool,
-    /// True if the node can receive frames of the sender. Otherwise they only disturb it.
+    /// True if the node can receive frames of the sender; false if the frames only disturb the node.
     in_range: bool,
     begun: ReceptionOutcome,
 }
@@ -77,13 +77,13 @@ struct Reached {
 pub(super) struct Air {
     links: RadioLinks,
     capture: i16,
-    /// The share of frames that go on the air. The others fail at their sender.
+    /// The share of frames that go on the air. The other frames fail at their sender.
     success_ratio_tx: f64,
     /// The share of frames that a link delivers.
     delivery: Delivery,
     radios: Vec<Radio>,
-    /// The nodes that the last frame of each node reached, from the beginning of the frame: nodes may move while it is
-    /// on the air.
+    /// For each sender, the nodes that its last frame reached. The list is made at the beginning of the frame, because
+    /// nodes may move while the frame is on the air.
     reached: Vec<Vec<Reached>>,
     /// The random numbers of links. The key is the sender, its count of frames, and the receiver.
     luck: Stream,
@@ -231,8 +231,9 @@ impl Air {
         }
     }
 
-    /// Returns the nodes that notice the beginning or the end of the last frame of `node`. The beginning is noticed by
-    /// the nodes that started to receive the frame, the end by all that it reached and that are not sending.
+    /// Returns the nodes that notice the beginning of the last frame of `node` (if `begins` is true) or its end. The
+    /// nodes that started to receive the frame notice its beginning. All nodes that the frame reached and that are not
+    /// sending notice its end.
     pub(super) fn woken(&self, node: u32, begins: bool) -> impl Iterator<Item = u32> {
         let notices = move |reached: &&Reached| {
             let phase = self.radios[reached.to as usize].phase;
@@ -271,7 +272,7 @@ impl Air {
     }
 }
 
-/// The number in place of the receiver in the key of a draw that depends on the sender alone.
+/// The number that takes the place of the receiver in the key of a random number that depends on the sender alone.
 const NO_RECEIVER: u64 = u64::MAX;
 
 /// Returns whether a link delivers a frame that nothing disturbs.

@@ -10,8 +10,8 @@ const BYTE: Span = Span::from_micros(32);
 /// A hop limit that takes no byte in a compressed header (RFC 6282 §3.1.1).
 const ELIDED: u8 = 64;
 
-/// The position of a hop on the path of a datagram. The headers carry no address for an end of the path that is also an
-/// end of the hop.
+/// The position of a hop on the path of a datagram. It decides the length of the compressed headers: an end of the path
+/// that is also an end of the hop needs no address in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopPlace {
     /// The only hop of the path.

@@ -1,8 +1,9 @@
 //! The bytes of frames: IEEE 802.15.4, 6LoWPAN fragments (RFC 4944) and compressed headers (RFC 6282).
 //!
-//! smoltcp writes them, with one exception: it compresses no address with a context. An address under the prefix of context 0
-//! is compressed to the same bytes as one under fe80::/64. Two bits in the header, SAC and DAC, tell them apart (RFC 6282
-//! §3.1.1). Addresses of the mesh are therefore written as link-local ones, and then the bits are set.
+//! smoltcp writes the bytes, with one exception: it compresses no address with a context. An address under the prefix
+//! of context 0 is compressed to the same bytes as an address under fe80::/64. Two bits in the header, SAC and DAC,
+//! tell the two addresses apart (RFC 6282 §3.1.1). Addresses of the mesh are therefore written as link-local addresses,
+//! and then the bits are set.
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -28,8 +29,8 @@ const SAC: u8 = 1 << 6;
 /// The bit that gives the destination a context.
 const DAC: u8 = 1 << 2;
 
-/// Appends a data frame to `out`, from its MAC header to its checksum. The datagram was cut into frames of
-/// `max_frame_bytes`.
+/// Appends a data frame to `out`, from its MAC header to its checksum. The datagram was cut into frames of at most
+/// `max_frame_bytes` bytes.
 ///
 /// Returns `None`, and appends nothing, if the datagram has no such frame.
 pub(crate) fn write_frame(

@@ -12,7 +12,7 @@ pub struct MeshConfig {
     pub mac: MacConfig,
     /// 6LoWPAN: how datagrams are cut into frames.
     pub lowpan: LowpanConfig,
-    /// The source of routes.
+    /// The method by which nodes find routes.
     pub routing: RoutingConfig,
 }
 
@@ -27,7 +27,7 @@ pub struct RadioConfig {
     pub phy_header_bytes: u32,
     /// The bytes of a frame's checksum on the air: 2 in the standard, none on a Cooja mote.
     pub checksum_bytes: u32,
-    /// The span from the start of the run in which each node is switched on at a random moment.
+    /// The length of the period, from the start of the run, in which each node is switched on at a random moment.
     pub start_spread: Span,
     /// The current while the radio sends, in milliamperes.
     pub transmit_ma: f64,
@@ -93,11 +93,11 @@ pub struct MacConfig {
     /// The number of queues of a node, at most 15. Each neighbour that frames wait for has a queue with a backoff of
     /// its own. `None` is one queue for all neighbours.
     pub neighbour_queues: Option<u8>,
-    /// The number of senders, the last heard, whose last frame a node remembers to recognise copies of it
-    /// (core/net/mac/mac-sequence.c of Contiki).
+    /// The number of senders whose last frame a node remembers, to recognise copies of the frame
+    /// (core/net/mac/mac-sequence.c of Contiki). The node forgets the sender that it heard longest ago.
     pub duplicates: u8,
     /// True if a node has one thread: while it sends a frame and waits for the acknowledgement, it handles nothing
-    /// else. Of the frames that arrive meanwhile, its radio keeps the last (Contiki's nullrdc on a Cooja mote).
+    /// else. Its radio keeps only the last frame that arrives meanwhile (Contiki's nullrdc on a Cooja mote).
     pub one_thread: bool,
     /// The times at which radios are on.
     pub duty_cycle: DutyCycle,
@@ -197,8 +197,8 @@ impl MacConfig {
         ..Self::CONTIKI_2
     };
 
-    /// TSCH with the minimal schedule of RFC 8180: macMinBE 1 and macMaxBE 7 count shared cells, an acknowledgement begins 1 ms after its
-    /// frame (macTsTxAckDelay).
+    /// TSCH with the minimal schedule of RFC 8180: backoffs with macMinBE 1 and macMaxBE 7 are counted in shared cells.
+    /// An acknowledgement begins 1 ms after its frame (macTsTxAckDelay).
     pub const TSCH: Self = Self {
         csma: false,
         min_be: 1,
@@ -247,15 +247,16 @@ pub struct LowpanConfig {
     pub reassembly_contexts: u8,
     /// The time that a node waits for all fragments of a datagram, from the first fragment on.
     pub reassembly_timeout: Span,
-    /// True if a newer datagram ends the reassembly of older ones. An unfragmented datagram then ends all reassemblies.
-    /// A first fragment ends one of another sender if all contexts are in use; if this field is false, such a first
-    /// fragment is dropped.
+    /// True if a newer datagram ends the reassembly of older datagrams. A datagram in one frame then ends all
+    /// reassemblies. A first fragment that finds all contexts in use ends the reassembly of a datagram from another
+    /// sender; if this field is false, the fragment is dropped.
     pub prefer_new: bool,
 }
 
 impl LowpanConfig {
-    /// Contiki 3.x on a Cooja mote: two datagrams are reassembled at a time, each for 8 ticks of 1/16 s at most
-    /// (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h, `SICSLOWPAN_CONF_MAXAGE`), on other platforms for 20.
+    /// Contiki 3.x on a Cooja mote: two datagrams are reassembled at a time, each for at most 8 ticks of 1/16 s
+    /// (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h, `SICSLOWPAN_CONF_MAXAGE`). Other platforms allow 20
+    /// ticks.
     pub const CONTIKI_3: Self = Self {
         max_frame_bytes: 127,
         hop_limit: 64,
@@ -264,7 +265,7 @@ impl LowpanConfig {
         prefer_new: false,
     };
 
-    /// Contiki 2.7 on a Z1: one datagram at a time, for 8 s, and newer ones are preferred (core/net/sicslowpan.c,
+    /// Contiki 2.7 on a Z1: one datagram at a time, for 8 s, and newer datagrams are preferred (core/net/sicslowpan.c,
     /// `PRIORITIZE_NEW_PACKETS`; platform/z1/contiki-conf.h, `SICSLOWPAN_CONF_MAXAGE`).
     pub const CONTIKI_2_7: Self = Self {
         reassembly_contexts: 1,
@@ -274,7 +275,7 @@ impl LowpanConfig {
     };
 }
 
-/// The source of routes.
+/// The method by which the nodes of a mesh find routes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutingConfig {
     /// Shortest paths to and from every sink. All nodes know them from the start and after every move.
@@ -295,11 +296,12 @@ pub struct RplConfig {
     /// DIORedundancyConstant: a node that hears this many DIOs in an interval does not send its own. 0 suppresses no
     /// DIO.
     pub dio_redundancy: u8,
-    /// True if every DIO that the root sends to all neighbours has a higher DTSN, which asks for new DAOs (Contiki).
+    /// True if the root raises its DTSN with every DIO to all neighbours. The higher DTSN asks for new DAOs (Contiki).
     pub dio_refreshes_routes: bool,
-    /// The time from the start to the moment at which the root begins its DODAG. Contiki's border router waits for a prefix.
+    /// The time from the moment at which the root is switched on to the beginning of its DODAG. Contiki's border router
+    /// waits for a prefix.
     pub root_start: Span,
-    /// The time from the start to the first DIS of a node without a parent.
+    /// The time from the moment at which a node is switched on to its first DIS, if it has no parent by then.
     pub dis_start: Span,
     /// The time from one DIS to the next.
     pub dis_interval: Span,
@@ -308,34 +310,37 @@ pub struct RplConfig {
     /// The lifetime of a route. The route is renewed after a half to three quarters of it. On the wire the
     /// lifetime is whole minutes, 255 at most.
     pub route_lifetime: Span,
-    /// If frames have changed the ETX of its links, a node chooses its parent again at the end of this interval; 0 is
-    /// at once. Contiki has an interval of 1 s.
+    /// The interval at whose end a node chooses its parent again, if frames have changed the ETX of its links; 0 is at
+    /// once. Contiki has an interval of 1 s.
     pub selection_interval: Span,
     /// True if a node never chooses a child, a neighbour to which it has a direct route, as its parent. Contiki
     /// compares only ranks.
     pub excludes_children: bool,
-    /// True if a packet on its way down that finds no route is sent back (RFC 6550 §11.2.2.3), and its last sender
-    /// deletes the route at once. If false, the packet is dropped, and a no-path DAO revokes the route (Contiki).
+    /// True if a node without a route for a packet on its way down sends the packet back (RFC 6550 §11.2.2.3). The
+    /// packet's last sender then deletes the route at once. If false, the packet is dropped, and a no-path DAO revokes
+    /// the route (Contiki).
     pub sends_back: bool,
-    /// How long a route is still used after a no-path DAO revoked it. Mostly a new route arrives before that.
+    /// The time for which a route is still used after a no-path DAO revoked it. Mostly a new route arrives within this
+    /// time.
     pub no_path_delay: Span,
     /// MinHopRankIncrease: the least rise of the rank from one node to the next, and the rank of the root.
     pub min_hop_rank_increase: u16,
-    /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
+    /// PARENT_SWITCH_THRESHOLD: the least difference by which a new path must be cheaper than the present path, in
+    /// 1/128 of a transmission (RFC 6719 §5).
     pub parent_switch_threshold: u16,
-    /// DAGMaxRankIncrease: the largest rise of a node's rank above its lowest rank so far. A node above that leaves its
-    /// parent. 0 allows any rise.
+    /// DAGMaxRankIncrease: the largest rise of a node's rank above its lowest rank so far. A node whose rank would rise
+    /// further leaves its parent. 0 allows any rise.
     pub max_rank_increase: u16,
-    /// MAX_LINK_METRIC: the highest ETX of a usable link (RFC 6719 §5), in 1/128.
+    /// MAX_LINK_METRIC: the highest ETX of a usable link, in 1/128 of a transmission (RFC 6719 §5).
     pub max_link_metric: u16,
-    /// MAX_PATH_COST: the highest cost of a usable path to the root (RFC 6719 §5), in 1/128.
+    /// MAX_PATH_COST: the highest cost of a usable path to the root, in 1/128 of a transmission (RFC 6719 §5).
     pub max_path_cost: u16,
     /// The ETX of a link before the first frame over it, in transmissions.
     pub initial_etx: u8,
     /// The number of transmissions that a frame adds to the ETX average if it was never acknowledged.
     pub no_ack_etx: u8,
-    /// The weight of a new frame in the moving average of a link's ETX, in percent from 0 to 100: first the weight
-    /// while few recent transmissions are counted, then the weight after that.
+    /// The weight of a new frame in the moving average of a link's ETX, in percent from 0 to 100. The first value
+    /// applies while few recent transmissions are counted, the second after that.
     pub etx_weights: (u8, u8),
     /// The mean time between two probes of links; 0 is never. A probe is a DIO to one neighbour. The time is drawn from
     /// 0.5 to 1.5 times this span.

@@ -32,8 +32,8 @@ impl Mesh {
         }
     }
 
-    /// Assesses the channel for a sleeping radio, which is on for this time only. If the channel is busy, the radio
-    /// stays on for a while. Returns whether the radio is on.
+    /// Assesses the channel for a sleeping radio, which is switched on for the assessment only. If the channel is busy,
+    /// the radio stays on for a while. Returns whether the radio is on.
     fn stay_awake<T>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -84,8 +84,8 @@ impl Mesh {
         expected.map_or(at, |expected| expected - ContikiMacConfig::GUARD)
     }
 
-    /// Returns whether the channel has been quiet for longer than the gap in which a sender repeats its frame. Always
-    /// true without ContikiMAC.
+    /// Assesses the channel before a frame. Returns whether the channel has been quiet for longer than the gap between
+    /// two repetitions of a frame. Always returns true without ContikiMAC.
     pub(super) fn is_quiet(&mut self, now: Time, node: u32) -> bool {
         let Some(config) = self.contikimac() else { return true };
         self.sleepers[node as usize].strobe_end = None;
@@ -111,7 +111,8 @@ impl Mesh {
         sleeper.strobe_start = now;
     }
 
-    /// Plans the next repetition of a frame whose last transmission has ended. Returns false if no further one is due.
+    /// Plans the next repetition of a frame whose last transmission has ended. Returns false if no further repetition
+    /// is due.
     pub(super) fn repeat<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) -> bool {
         let Some(config) = self.contikimac() else { return false };
         let next = moment.now + config.frame_gap;
@@ -124,7 +125,7 @@ impl Mesh {
     }
 
     /// Ends the repetitions of a frame, and lets the radio sleep. If the frame was acknowledged, remembers when its
-    /// receiver wakes up; if not, forgets it.
+    /// receiver wakes up. If not, forgets the receiver's wake-ups.
     pub(super) fn strobe_ends(&mut self, now: Time, node: u32, frame: Option<Frame>, was_acknowledged: bool) {
         if self.contikimac().is_some() {
             let sleeper = &mut self.sleepers[node as usize];

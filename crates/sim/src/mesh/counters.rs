@@ -19,17 +19,18 @@ pub struct NodeCounters {
     pub collided: u64,
     /// Frames for this node that the link lost, or that came when its radio was busy or off.
     pub missed: u64,
-    /// Frames given up: no attempt was acknowledged.
+    /// Frames given up because no attempt was acknowledged.
     pub not_acknowledged: u64,
-    /// Frames given up: the channel was busy too often.
+    /// Frames given up because the channel was busy too often.
     pub channel_busy: u64,
-    /// Datagrams dropped: no room in a queue.
+    /// Datagrams dropped because a queue had no room.
     pub queue_full: u64,
-    /// Datagrams dropped: no route.
+    /// Datagrams dropped because the node had no route.
     pub no_route: u64,
-    /// Datagrams dropped: their hop limit was reached, or they were found in a loop.
+    /// Datagrams dropped because their hop limit was reached, or because they were found in a loop.
     pub hop_limit: u64,
-    /// Fragments dropped: no reassembly context was free, or the first fragment of the datagram was missing.
+    /// Fragments dropped because no reassembly context was free, or because the first fragment of the datagram was
+    /// missing.
     pub reassembly: u64,
 }
 

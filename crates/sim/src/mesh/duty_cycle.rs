@@ -9,7 +9,7 @@ use crate::{NodeId, Span, Time};
 pub enum DutyCycle {
     /// Radios are always on.
     None(Awake),
-    /// Receivers wake up now and then, and senders repeat a frame until its receiver is awake.
+    /// Receivers wake up at regular intervals, and senders repeat a frame until its receiver is awake.
     ContikiMac(ContikiMacConfig),
     /// All nodes are awake in the same cells of a slotframe.
     Tsch(TschConfig),
@@ -36,7 +36,7 @@ impl DutyCycle {
 pub struct ContikiMacConfig {
     /// The time from one wake-up of a receiver to the next; at least 20 ms.
     pub wake_interval: Span,
-    /// The time that the radio is on for an assessment of the channel, its start included.
+    /// The time that the radio is on for an assessment of the channel, including the time in which the radio starts.
     pub cca: Span,
     /// The time between the two assessments of a wake-up, t_c.
     pub cca_gap: Span,
@@ -50,8 +50,9 @@ pub struct ContikiMacConfig {
 }
 
 impl ContikiMacConfig {
-    /// 8 Hz, t_i = 0.4 ms and t_c = 0.5 ms (Dunkels 2011 §§2.2, 3). An assessment is 12 symbols in which a CC2420 starts and 8 in which it
-    /// measures. The wait of 12.5 ms comes from Contiki (core/net/mac/contikimac/contikimac.c).
+    /// Wake-ups at 8 Hz, t_i = 0.4 ms and t_c = 0.5 ms (Dunkels 2011 §§2.2, 3). An assessment is 12 symbols in which a
+    /// CC2420 starts and 8 in which it measures. The wait of 12.5 ms comes from Contiki
+    /// (core/net/mac/contikimac/contikimac.c).
     pub const DUNKELS_2011: Self = Self {
         wake_interval: Span::from_millis(125),
         cca: Span::from_micros(320),
@@ -63,7 +64,7 @@ impl ContikiMacConfig {
 
     /// The time before an expected wake-up at which a sender with phase lock begins: a frame of the largest size and more.
     pub(super) const GUARD: Span = Span::from_millis(6);
-    /// How long a sender with phase lock repeats a frame (contikimac.c, `MAX_PHASE_STROBE_TIME`).
+    /// The time for which a sender with phase lock repeats a frame (contikimac.c, `MAX_PHASE_STROBE_TIME`).
     pub(super) const LOCKED_STROBE: Span = Span::from_micros(16_667);
 }
 
@@ -71,7 +72,7 @@ impl ContikiMacConfig {
 /// frames, with slotted Aloha.
 ///
 /// Not modelled: joining, drifting clocks and their correction, enhanced beacons, and several channels, because one
-/// cell needs only one.
+/// cell needs only one channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TschConfig {
     /// The length of a slot; at least 10 ms.
@@ -103,7 +104,8 @@ pub(super) struct Sleeper {
     pub(super) strobe_start: Time,
     /// True if the present frame is sent shortly before its receiver is expected to wake up.
     pub(super) is_locked: bool,
-    /// The neighbours whose wake-up is known, with a time at which each was awake. The last learned is the first.
+    /// The neighbours whose wake-ups are known, each with a time at which it was awake. The neighbour learned last
+    /// comes first.
     phases: SmallVec<[(NodeId, Time); 4]>,
 }
 

@@ -31,7 +31,7 @@ pub(super) enum MeshEvent {
     Cell,
     /// Nodes that heard nothing in a cell stop listening.
     CellIdle,
-    /// The driver call of a node with one thread continues.
+    /// The driver call, by which a node with one thread sends a frame or an acknowledgement, continues.
     Tick(u32),
 }
 

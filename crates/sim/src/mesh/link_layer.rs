@@ -197,8 +197,8 @@ impl Mesh {
         arrived
     }
 
-    /// Schedules the acknowledgement of a frame that `node` has received. Returns whether the acknowledgement can
-    /// arrive before its sender gives up.
+    /// Schedules the acknowledgement of a frame that `node` has received. Returns false if the node is acknowledging
+    /// another frame, or if the acknowledgement cannot arrive before the sender of the frame gives up.
     fn owe_acknowledgement<T>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -277,7 +277,7 @@ impl Mesh {
         }
     }
 
-    /// Begins another attempt after one that failed, or gives the frame up and reports `event`.
+    /// Begins another attempt after an attempt failed. After the last attempt, gives the frame up and reports `event`.
     pub(super) fn attempt_failed<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,

@@ -32,10 +32,12 @@ const TOLERANCE: f64 = 1.0 + 1e-9;
 /// The least share of frames that a link delivers, one in 20. A link with less only disturbs.
 const LEAST_DELIVERY: f64 = 0.05;
 
-/// How many dB below the sensitivity a link delivers [`LEAST_DELIVERY`]: ln 19, by the formula in [`RadioLinks::link`].
+/// The difference, in dB, between the sensitivity and the power at which a link delivers [`LEAST_DELIVERY`] of all
+/// frames: ln 19, by the formula in [`RadioLinks::link`].
 const LEAST_DELIVERY_DB: f64 = 2.944_438_979_166_44;
 
-/// The largest number of links. A link takes 16 bytes, so this many leave memory for the rest.
+/// The largest number of links. A link takes 16 bytes, so the links take 800 MB at most and leave memory for everything
+/// else.
 const MOST: usize = 50_000_000;
 
 /// The wavelength at 2.4 GHz, in metres.
@@ -87,7 +89,7 @@ impl RadioLinks {
         }
     }
 
-    /// Returns the share of frames that go on the air. The others fail at their sender.
+    /// Returns the share of frames that go on the air. The other frames fail at their sender.
     pub(crate) fn success_ratio_tx(&self) -> f64 {
         match self.propagation {
             Propagation::UnitDisk(UnitDisk { success_ratio_tx, .. }) => success_ratio_tx,

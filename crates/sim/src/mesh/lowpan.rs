@@ -62,14 +62,14 @@ pub(crate) fn header_bytes(
 /// The division of a packet into frames on one hop (RFC 4944 §5.3). Frames are numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragments {
-    /// The length of MAC header and checksum.
+    /// The length of MAC header and checksum, in bytes.
     overhead: u16,
-    /// The length of the compressed headers, all of which are in the first frame.
+    /// The length in bytes of the compressed headers, all of which are in the first frame.
     header: u16,
     payload: u16,
-    /// The payload in the first frame.
+    /// The payload in the first frame, in bytes.
     first: u16,
-    /// The payload in each further frame. The last frame has the rest.
+    /// The payload in each further frame, in bytes. The last frame has the rest.
     next: u16,
     count: u8,
 }

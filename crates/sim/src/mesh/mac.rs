@@ -8,8 +8,8 @@ use super::packets::PacketId;
 use super::{Backoff, Frame, MacConfig};
 use crate::{NodeId, Span, Stream};
 
-/// The state of medium access of a node. In a large mesh this state is not in a near cache, so each pointer costs. The usual
-/// numbers of queues and senders therefore have room within the struct.
+/// The state of medium access of a node. In a large mesh this state is rarely in a fast cache, so each pointer costs
+/// time. The struct therefore has room in itself for the usual numbers of queues and senders.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
     pub(super) queues: SmallVec<[FrameQueue; 2]>,
@@ -64,7 +64,7 @@ pub(super) enum QueueState {
     Ready,
 }
 
-/// The largest number of queues of a node. The number of an event has room for no more.
+/// The largest number of queues of a node. The number of an event has no room for more queues.
 pub(super) const MOST_QUEUES: u8 = 15;
 
 /// The number of attempts after which a linear backoff grows no more.
@@ -117,8 +117,8 @@ impl Mac {
     }
 
     /// Returns whether a frame is a copy: whether the last frame from its sender had the same sequence number.
-    /// Remembers the frame as the last one. Older frames are not remembered, because a sender has only 256 numbers for
-    /// all its neighbours.
+    /// Remembers the frame as the sender's last frame. Older frames are not remembered, because a sender has only 256
+    /// sequence numbers for all its neighbours.
     pub(super) fn knows(&mut self, config: &MacConfig, from: NodeId, sequence: u8) -> bool {
         let place = self.seen.iter().position(|(sender, _)| *sender == from);
         let known = place.is_some_and(|place| self.seen[place].1 == sequence);

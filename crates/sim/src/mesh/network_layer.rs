@@ -14,8 +14,8 @@ use crate::{Event, MediumContext, NodeEvent, NodeId, Tap};
 const NEIGHBOURS: u8 = 255;
 
 impl Mesh {
-    /// Handles a frame that `node` has received, and forwards its datagram once that is complete. Returns the datagram
-    /// instead if `node` is its receiver.
+    /// Handles a frame that `node` has received. If the frame completes its datagram, forwards the datagram, or returns
+    /// it if `node` is its receiver.
     pub(super) fn receive<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -96,8 +96,8 @@ impl Mesh {
         self.forward(moment, node, packet, None, leg);
     }
 
-    /// Forwards a datagram at `node` to its next hop. `from` is the neighbour that sent it here; `None` if it began at
-    /// `node`.
+    /// Forwards a datagram at `node` to its next hop. `from` is the neighbour that sent the datagram here; `None` if
+    /// the datagram began at `node`.
     fn forward<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -172,8 +172,8 @@ impl Mesh {
         }
     }
 
-    /// Reports to RPL how a frame to the neighbour `to` ended after so many `transmissions`: given up or, as far as
-    /// `node` knows, received.
+    /// Reports to RPL how a frame to the neighbour `to` ended after this number of `transmissions`: the frame was given
+    /// up or, as far as `node` knows, received.
     pub(super) fn frame_done<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,

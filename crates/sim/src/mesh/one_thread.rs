@@ -2,19 +2,19 @@
 //!
 //! Contiki works so on a Cooja mote (core/net/mac/nullrdc.c, platform/cooja/dev/cooja-radio.c, platform/cooja/contiki-cooja-main.c):
 //!
-//! * To send a frame takes one call. The radio turns to sending, the node looks at the channel, sends, and waits for
-//!   the acknowledgement for a fixed time, even if the acknowledgement comes earlier.
+//! * Sending a frame takes one call of the radio's driver. The radio turns to sending, the node looks at the channel,
+//!   sends, and waits for the acknowledgement for a fixed time, even if the acknowledgement comes earlier.
 //! * The node does not look at the channel before the radio turns, but begins no call while it receives a frame.
-//! * The radio keeps one frame. A frame that comes during a call waits there, and the next frame takes its place. That may be a
-//!   frame for another node: the radio keeps all that it hears.
+//! * The radio keeps one frame. A frame that comes during a call waits in the radio, and the next frame takes its
+//!   place. The kept frame may be for another node, because the radio keeps every frame that it hears.
 //! * Only after the call does the node handle the frame and acknowledge it. The sender may have given up by then.
 //! * A call that finds another frame than its acknowledgement discards that frame, and counts as a busy channel.
 //! * An acknowledgement is not sent if the channel is busy.
 //! * A call goes on at ticks: a tick of the clock after the last, or earlier, when a frame begins or ends at the node.
 //!   So the radio may turn in less time than its number of ticks, and the wait for an acknowledgement may take longer
 //!   than set.
-//! * After a missing acknowledgement the next attempt begins at once, and after the following one a tick later, by
-//!   turns.
+//! * After a missing acknowledgement the next attempt begins at once, and after the next missing acknowledgement a tick
+//!   later, in turn.
 
 use smallvec::SmallVec;
 
@@ -31,24 +31,24 @@ use crate::{MediumContext, NodeId, Span, Tap, Time};
 #[derive(Clone, Debug)]
 pub(super) struct NodeThread {
     stage: CallStage,
-    /// The time of the next tick of the call.
+    /// The time of the next tick of the driver call.
     tick: Time,
     /// The frame that the radio has received and the node has not yet read.
     kept: Option<KeptFrame>,
     /// The frame that the node is acknowledging. It is passed up after its acknowledgement.
     handled: Option<Queued>,
-    /// Whether the next attempt after a missing acknowledgement waits one tick. Otherwise it begins at once.
+    /// True if the next attempt after a missing acknowledgement waits one tick; false if it begins at once.
     is_late: bool,
 }
 
-/// The present stage of a driver call.
+/// The present stage of a node's driver call, which sends a frame or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallStage {
     /// The node is in no call, or is transmitting.
     Other,
-    /// The radio turns to sending, for so many more ticks.
+    /// The radio turns to sending, for this number of further ticks.
     Turning(u64),
-    /// The radio turns to sending an acknowledgement, for so many more ticks.
+    /// The radio turns to sending an acknowledgement, for this number of further ticks.
     TurningToAcknowledge(u64),
     /// The node waits for an acknowledgement until this moment.
     Waiting(Time),
@@ -85,8 +85,8 @@ impl MacConfig {
         time.as_nanos().div_ceil(self.tick().as_nanos())
     }
 
-    /// Returns the duration of the channel assessment that follows a backoff: zero without CSMA, and with one thread,
-    /// where it is part of the call.
+    /// Returns the duration of the channel assessment that follows a backoff. It is zero without CSMA. It is also zero
+    /// with one thread, where the driver call makes the assessment.
     pub(super) fn listening(&self) -> Span {
         // With one thread, a call begins at the end of the backoff, and looks at the channel later.
         if self.csma && !self.one_thread { self.cca } else { Span::ZERO }
@@ -99,7 +99,7 @@ impl Mesh {
         mac.active.is_some() || mac.acknowledging.is_some()
     }
 
-    /// Begins the call that sends the first frame of a queue.
+    /// Begins the driver call that sends the first frame of a queue.
     pub(super) fn call_driver<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let mac = &mut self.macs[node as usize];
         let Some(first) = mac.queues[usize::from(queue)].frames.front() else { return };
@@ -114,7 +114,7 @@ impl Mesh {
         }
     }
 
-    /// Begins a stage of a call, and schedules its first tick.
+    /// Begins a stage of a driver call, and schedules its first tick.
     fn enter<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, stage: CallStage) {
         self.threads[node as usize].stage = stage;
         let ticks = match stage {
@@ -167,7 +167,7 @@ impl Mesh {
         None
     }
 
-    /// Sends the frame of the call, if the channel is clear after the radio has turned to sending.
+    /// Sends the frame of the driver call, if the channel is clear after the radio has turned to sending.
     fn send_in_call<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         self.threads[node as usize].stage = CallStage::Other;
         let Some(queue) = self.macs[node as usize].active else { return };
@@ -184,8 +184,8 @@ impl Mesh {
         }
     }
 
-    /// Ends the frame of a call: the radio of each node that received it now keeps it. The node then waits for the
-    /// acknowledgement, if it expects one.
+    /// Ends the frame that a driver call sends: the radio of each node that received the frame now keeps it. The sender
+    /// then waits for the acknowledgement, if it expects one.
     pub(super) fn frame_ends_in_call<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
@@ -223,7 +223,7 @@ impl Mesh {
         self.fates = fates;
     }
 
-    /// Ends the wait for an acknowledgement: takes the frame from the radio, and finishes or repeats the attempt.
+    /// Ends the wait for an acknowledgement: takes the frame that the radio keeps, and finishes or repeats the attempt.
     fn wait_ends<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         self.threads[node as usize].stage = CallStage::Other;
         let mac = &mut self.macs[node as usize];
@@ -302,7 +302,7 @@ impl Mesh {
     }
 
     /// Sends the acknowledgement of the frame that the node handles. If the channel is busy, passes the frame up
-    /// without it, and returns the datagram that arrived.
+    /// without an acknowledgement, and returns the datagram that arrived.
     fn acknowledge_in_call<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -317,8 +317,8 @@ impl Mesh {
         None
     }
 
-    /// Ends an acknowledgement: the radio of each node that received it now keeps it. Passes the acknowledged frame up,
-    /// and returns the datagram that arrived with it.
+    /// Ends an acknowledgement: the radio of each node that received the acknowledgement now keeps it. Passes the
+    /// acknowledged frame up, and returns the datagram that arrived with it.
     pub(super) fn acknowledged_in_call<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,

@@ -23,7 +23,7 @@ pub(super) struct MeshPacket {
     holders: u32,
 }
 
-/// All datagrams in flight.
+/// The store of all datagrams in flight in a mesh.
 #[derive(Debug, Default)]
 pub(super) struct MeshPackets {
     slots: Vec<MeshPacket>,

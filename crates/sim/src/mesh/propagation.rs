@@ -25,15 +25,17 @@ pub struct UnitDisk {
     /// True if nodes at exactly `interference_m` or `sense_m` are outside. In Cooja they are: only nodes nearer than the larger range
     /// are neighbours, and at exactly the range of reception the signal is too weak to be noticed.
     pub open_edge: bool,
-    /// The share of frames that leave their sender. Nobody receives the others, and they disturb nobody.
+    /// The share of frames that leave their sender. The other frames are not received, and disturb no node.
     pub success_ratio_tx: f64,
-    /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − ratio). The
-    /// outcome is drawn for each receiver. A frame that a receiver misses still destroys others there.
+    /// The share of frames received at the very edge of `range_m`. At distance d the share is 1 − (d/range)²·(1 −
+    /// ratio), and the outcome is drawn for each receiver. A frame that a receiver misses still destroys other frames
+    /// there.
     pub success_ratio_rx: f64,
 }
 
-/// Power that falls with the logarithm of distance. Each pair of nodes has an obstacle of its own between them (log-normal
-/// shadowing). A transmission destroys a frame that it overlaps, except when the transmission is weaker by `capture_db`.
+/// Received power that falls with the logarithm of distance. Each pair of nodes has an obstacle of its own between them
+/// (log-normal shadowing). A transmission destroys a frame that it overlaps, unless the transmission is weaker than the
+/// frame by `capture_db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogDistance {
     /// Transmit power in dBm.
@@ -52,8 +54,8 @@ pub struct LogDistance {
     pub capture_db: f64,
 }
 
-/// Two rays, one direct and one reflected by the ground, without shadowing. Near nodes may hear each other badly where the rays
-/// cancel. The rest is like [`LogDistance`].
+/// Received power from two rays, one direct and one reflected by the ground, without shadowing. Near nodes may hear
+/// each other badly where the rays cancel. Everything else is like [`LogDistance`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoRay {
     /// Transmit power in dBm.

@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 use super::{Frame, LowpanConfig};
 use crate::{NodeId, Span, Time};
 
-/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3). Each has a context, which
-/// holds the handle of its packet. All memory is allocated at the start.
+/// The datagrams of which a node has received some fragments and waits for others (RFC 4944 §5.3). Each datagram has a
+/// context, which holds the handle of its packet: a number that the caller chooses. All memory is allocated at the
+/// start.
 ///
 /// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use,
 /// the datagram is dropped. A context past its deadline stays until the first fragment of another datagram takes its
@@ -52,7 +53,7 @@ pub(crate) enum Reassembled {
 }
 
 impl FragmentReassembly {
-    /// Returns the reassembly of a node.
+    /// Returns an empty reassembly for a node with this configuration.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
         Self {
@@ -85,8 +86,8 @@ impl FragmentReassembly {
         }
     }
 
-    /// Handles a datagram in a single frame: ends all contexts with [`prefer_new`](LowpanConfig::prefer_new), and none
-    /// without. Returns the handles of their packets, which the caller releases.
+    /// Handles a datagram in a single frame. With [`prefer_new`](LowpanConfig::prefer_new), ends all contexts, and
+    /// returns the handles of their packets, which the caller releases. Without it, does nothing.
     pub(crate) fn handle_whole(&mut self) -> SmallVec<[u32; 2]> {
         if !self.prefer_new {
             return SmallVec::new();

@@ -133,7 +133,7 @@ impl Rpl {
         Some(deadline)
     }
 
-    /// Handles a node's timer. Returns false for a stale timer: an earlier time was armed after it.
+    /// Handles a node's timer. Returns false for a stale timer, after which an earlier time was armed.
     pub(super) fn fires(&mut self, now: Time, node: u32) -> bool {
         let armed = &mut self.armed[node as usize];
         if *armed != Some(now) {

@@ -4,10 +4,10 @@
 //! frames, and fetches messages to send. Choices that the RFCs leave open follow Contiki. One root has one DODAG, whose version
 //! never changes. DAOs are not acknowledged, and every node is a router.
 //!
-//! Routes up and down are learnt apart. DIOs (`dio`) announce the distance to the root. Each node chooses the best sender of
-//! DIOs as its `parent`, which is the next hop of all packets up. DAOs (`dao`) announce a node to all nodes above it, which
-//! store `routes` down. A packet takes one or the other (`forwarding`). It carries the rank of its last sender, by which loops
-//! are found.
+//! Routes up and down are learnt separately. DIOs (`dio`) announce the distance to the root. Each node chooses the best
+//! sender of DIOs as its `parent`, which is the next hop of all packets up. DAOs (`dao`) announce a node to all nodes
+//! above it, which store `routes` down. At each node a packet takes a route up or a route down (`forwarding`). It
+//! carries the rank of its last sender, by which nodes find loops.
 //!
 //! ```
 //! use coapace_sim::mesh::RplConfig;
@@ -61,7 +61,7 @@ use crate::{NodeId, Span, Stream, Time};
 /// The rank of a node without a path to the root (RFC 6550 §17).
 pub const INFINITE_RANK: u16 = u16::MAX;
 
-/// The largest number of messages that wait to be fetched. Further ones are lost.
+/// The largest number of messages that wait to be fetched. Further messages are lost.
 const OUTBOX: usize = 16;
 
 /// The state of RPL on one node: its parent, its routes down, its neighbours and its timers.
@@ -226,9 +226,9 @@ impl RplNode {
         self.root == Some(self.id)
     }
 
-    /// Returns the table entry of a neighbour that sent a message, and adds it if need be. `cost` is the cost of the
-    /// path through the neighbour. In a full table the entry replaces a costlier one, but never the parent or a child.
-    /// Returns `None` if no entry may be replaced.
+    /// Returns the table entry of a neighbour that sent a message. Adds the entry if there is none. `cost` is the cost
+    /// of the path through the neighbour. In a full table the new entry replaces a costlier entry, but never the entry
+    /// of the parent or of a child. Returns `None` if no entry may be replaced.
     fn note(&mut self, now: Time, id: NodeId, cost: u16) -> Option<&mut Neighbour> {
         let (routes, parent) = (&self.routes, self.parent);
         let kept = |id| parent == Some(id) || routes.is_child(now, id);

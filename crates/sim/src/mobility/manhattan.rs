@@ -2,8 +2,9 @@
 //! crossings.
 //!
 //! At a crossing a node turns with a fixed probability, left as often as right, and goes back only if no other way is
-//! open. It then draws a new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at
-//! times.) A node whose place is not a crossing goes to the nearest one first. A row of nodes has a single street.
+//! open. It then draws a new speed, uniformly. (Chosen: BonnMotion draws the speed from a normal distribution, with
+//! some probability every 5 m.) A node whose place is not a crossing goes to the nearest one first. A row of nodes has
+//! a single street.
 
 use super::area::towards;
 use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};
@@ -91,7 +92,7 @@ fn turned(
     wishes.into_iter().find(|&way| open(way)).unwrap_or(back) % 4
 }
 
-/// Parallel streets at equal distances, in one direction of the grid.
+/// Parallel streets at equal distances: the streets of a grid in one of its two directions.
 struct Streets {
     low: f64,
     block: f64,

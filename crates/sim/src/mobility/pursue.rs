@@ -33,7 +33,7 @@ impl Pursue {
     }
 }
 
-/// The number of the leader in the key of random numbers. No node has it.
+/// The number of the leader in the key of random numbers. No node has this number.
 const LEADER: u64 = u64::MAX;
 
 impl Trajectory for Pursue {

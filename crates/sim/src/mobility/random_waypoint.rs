@@ -1,7 +1,7 @@
 //! Random waypoint (D. B. Johnson and D. A. Maltz 1996): a node goes straight to a destination drawn anywhere in the area,
 //! at a speed drawn for the way, pauses there, and goes on to the next.
 //!
-//! Speed and pause are uniform, and the pause begins at 0, like in BonnMotion's RandomWaypoint.
+//! Speed and pause are drawn uniformly, and the shortest pause is 0, like in BonnMotion's RandomWaypoint.
 
 use super::area::towards;
 use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};

@@ -14,8 +14,8 @@ pub struct CodelConfig {
     /// TARGET: the acceptable wait of a standing queue. RFC 8289 §4.4 asks for at least the transmission time of a packet of the
     /// largest size.
     pub target: Span,
-    /// INTERVAL: how long packets may wait longer than the target before drops begin; about the largest usual
-    /// round-trip time.
+    /// INTERVAL: the time during which packets must wait longer than the target before drops begin; about the largest
+    /// usual round-trip time.
     pub interval: Span,
     /// MAXPACKET: a queue of no more bytes than this is never too long.
     pub mtu_bytes: u32,
@@ -34,21 +34,21 @@ impl CodelConfig {
 /// The state of CoDel, of a whole buffer or of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Codel {
-    /// The time from which on a packet is dropped if the waits have stayed above the target; `None` while they are
-    /// below.
+    /// The time from which on packets are dropped, if all waits until then are above the target; `None` while the waits
+    /// are below it.
     first_above: Option<Time>,
     is_dropping: bool,
     /// The time of the next drop.
     next_drop: Time,
     /// The number of drops since the dropping state was entered.
     count: u32,
-    /// `count` when the dropping state was last entered.
+    /// The value of `count` when the dropping state was last entered.
     last_count: u32,
 }
 
 impl Codel {
-    /// Removes the next packet from `lane`. Returns the packet and whether to mark it, or `None` if no packet is left.
-    /// Adds the packets before it that are dropped to `discarded`.
+    /// Removes the next packet from `lane`. Returns the packet, and true if it is to be marked; `None` if no packet is
+    /// left. Adds the packets that are dropped before it to `discarded`.
     pub(super) fn pop(
         &mut self,
         config: &CodelConfig,

@@ -18,7 +18,7 @@ use crate::Time;
 /// The parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// The parameters of CoDel, which each queue has.
+    /// The parameters of the CoDel that manages each queue.
     pub codel: CodelConfig,
     /// The bytes that a queue may send in its turn.
     pub quantum_bytes: u32,
@@ -38,7 +38,7 @@ impl FqCodelConfig {
 pub(super) struct FqCodel {
     config: FqCodelConfig,
     flows: Vec<QueuedFlow>,
-    /// The numbers of the queues that were empty until lately, which go first.
+    /// The numbers of the queues that were empty a short time ago. These queues go first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
 }

@@ -39,7 +39,7 @@ enum Discipline {
     Red(Red, PacketLane),
 }
 
-/// The result for a packet that arrives at the buffer.
+/// What happened to a packet that arrived at the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacketFate {
     /// The packet waits.

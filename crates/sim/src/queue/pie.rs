@@ -63,7 +63,7 @@ pub(super) struct Pie {
     last_delay_s: f64,
     burst: Span,
     next_update: Time,
-    /// The sum of the probabilities since the last drop, which keeps drops apart (RFC 8033 §5.4).
+    /// The sum of the probabilities since the last drop. It keeps drops apart from each other (RFC 8033 §5.4).
     accumulated: f64,
 }
 
@@ -140,7 +140,7 @@ impl Pie {
         bytes as f64 * 8.0 / self.bits_per_second as f64
     }
 
-    /// Returns whether further corrections at this delay would change nothing.
+    /// Returns whether further corrections with this delay would change nothing.
     fn is_at_rest(&self, delay_s: f64) -> bool {
         delay_s == 0.0 && self.last_delay_s == 0.0 && self.probability == 0.0 && self.burst == Span::ZERO
     }

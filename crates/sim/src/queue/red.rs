@@ -5,9 +5,9 @@
 //!
 //! **Idea.** A packet that comes is dropped with a probability that grows with the average length of the queue.
 //!
-//! **Readings where the source is open.** While the queue is empty, the average decays by the transmission time of a
-//! typical small packet. This time is taken from the packet that ends the idle time. Above the upper threshold packets
-//! are dropped, not marked (RFC 3168 §7).
+//! **Readings where the source is open.** While the queue is empty, the average decays as if small packets of a typical
+//! length passed through. This length is taken from the packet that ends the idle time. Above the upper threshold
+//! packets are dropped, not marked (RFC 3168 §7).
 
 use super::Verdict;
 use super::lane::WaitingPacket;
@@ -90,7 +90,8 @@ impl Red {
         (f64::from(self.config.min_packets), f64::from(self.config.max_packets))
     }
 
-    /// Returns p_b: the probability of marking or dropping a packet that follows from the average length alone.
+    /// Returns p_b: the probability of marking or dropping a packet, as the average length of the queue alone decides
+    /// it.
     fn probability(&self) -> f64 {
         let max_probability = self.config.max_probability;
         let (min_packets, max_packets) = self.thresholds();
@@ -102,8 +103,8 @@ impl Red {
     }
 }
 
-/// Returns p_a: the probability of marking or dropping packet number `count` since the last one marked or dropped,
-/// counted from 1. It makes the distance between them uniform (Floyd, Jacobson 1993 §8).
+/// Returns p_a: the probability of marking or dropping packet number `count`, counted from 1, since the last packet
+/// that was marked or dropped. It makes the distance between such packets uniform (Floyd, Jacobson 1993 §8).
 fn spread(probability: f64, count: u32) -> f64 {
     // Near the end of the uniform range the quotient would exceed 1, and then become negative.
     let left = 1.0 - f64::from(count - 1) * probability;

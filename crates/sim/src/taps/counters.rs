@@ -35,7 +35,7 @@ pub struct HopCounters {
     pub lost: u64,
     /// The longest queue, in bytes on the wire.
     pub max_queue_bytes: u64,
-    /// The sum over all packets of their bytes times their wait in nanoseconds.
+    /// The sum over all packets of their length in bytes times their wait in nanoseconds.
     waited: u128,
 }
 

@@ -6,9 +6,9 @@ use crate::Ecn;
 
 const UDP: u8 = 17;
 
-/// Appends a datagram to `packet`, with headers of IP and UDP and their checksums (RFC 791, RFC 8200 §3, RFC 768). The time to
-/// live or hop limit is 64, and an IPv4 header has Don't Fragment. `identification` is for the IPv4 header, and `ecn` for the ECN
-/// field of either (RFC 3168 §5).
+/// Appends a datagram to `packet`, with headers of IP and UDP and their checksums (RFC 791, RFC 8200 §3, RFC 768). The
+/// time to live or hop limit is 64, and an IPv4 header has Don't Fragment. `identification` is for the IPv4 header, and
+/// `ecn` for the ECN field of either IP header (RFC 3168 §5).
 ///
 /// Returns `None`, and appends nothing, if the datagram is too long for the headers, or if one end is IPv4 and the other
 /// IPv6.

@@ -13,10 +13,11 @@ use crate::{NodeId, Record, Tap, Time};
 /// Writes a [`CaptureFile`] of a mesh, like a sniffer that hears all nodes: every frame that is sent, with its checksum and the
 /// time of its first bit. The capture does not show whether a frame was received.
 ///
-/// Node n has the EUI-64 02:12:74:00 and n, and the addresses fd00::12:7400:0:n and fe80::12:7400:0:n (n in two words of 16
-/// bits). fd00::/64 is context 0 of header compression. Readers need to know that. tshark takes
-/// `-o 6lowpan.context0:fd00::/64`, or learns it from a Router Advertisement (RFC 6775 §4.2), so the first packet is one. No
-/// node sends it, and it has an interface of its own: `frame.interface_name == "air"` finds all frames that were sent.
+/// Node n has the EUI-64 02:12:74:00 and n, and the addresses fd00::12:7400:0:n and fe80::12:7400:0:n (n in two words
+/// of 16 bits). fd00::/64 is context 0 of header compression, which a reader of the capture needs to know. tshark takes
+/// `-o 6lowpan.context0:fd00::/64`, or learns the context from a Router Advertisement (RFC 6775 §4.2). The first packet
+/// of the capture is therefore a Router Advertisement. No node sends this packet, and it has an interface of its own:
+/// `frame.interface_name == "air"` finds all frames that were sent.
 ///
 /// All frames are on one interface, because Wireshark looks there for the frame that an acknowledgement belongs to
 /// (`-o wpan.802154_ack_tracking:TRUE`).

@@ -11,9 +11,9 @@ use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 /// Writes a [`CaptureFile`] of the IP packets of a run. It has three interfaces: `sent` by nodes, `delivered` to nodes, and
 /// `discarded` by the network, with a comment that says where and why.
 ///
-/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.0.0.1 + n, as in packets of TCP, or
-/// fd00::1 + n. A server has port 5683, and others have 40000 and more. A packet too long for the length field of its
-/// header is left out.
+/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.0.0.1 + n, as in packets of
+/// TCP, or fd00::1 + n. A server has port 5683, and the other nodes have ports from 40000 on. A packet too long for the
+/// length field of its header is left out.
 #[derive(Debug)]
 pub struct Pcapng<W> {
     file: CaptureFile<W>,

@@ -2,9 +2,9 @@
 
 use crate::{Event, HopId, Record, Span, Tap, Time};
 
-/// Samples of the queue of each hop. A sample is the longest queue that a packet caused or found within an interval of time.
-/// Intervals without packets have no sample. The intervals start at a microsecond, and double when there are too many samples,
-/// so the memory is bounded and a run of any length is covered evenly.
+/// Samples of the queue of each hop. A sample is the longest queue that a packet caused or found within an interval of
+/// time. Intervals without packets have no sample. The first intervals are a microsecond long. When a hop has too many
+/// samples, the length of its intervals doubles, so the memory is bounded and a run of any length is covered evenly.
 #[derive(Clone, Debug)]
 pub struct QueueSeries {
     points: usize,

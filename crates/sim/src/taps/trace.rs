@@ -7,9 +7,10 @@ use coapace_control::Duration;
 use crate::mesh::{FrameKind, FrameRecord};
 use crate::{NodeEvent, NodeId, Record, Tap, Time};
 
-/// Writes the [`COLUMNS`](Self::COLUMNS) of every event. The hop is empty for an event at a node. In a mesh, events of frames
-/// have lines, too (`frame sent`, `frame received`, `ack sent` …), from a node to the next. Their hop is the node where they
-/// happen, and a frame to all nodes has no receiver. The RTO, the parent and the rank of a node have lines when they change.
+/// Writes the [`COLUMNS`](Self::COLUMNS) of every event. The hop is empty for an event at a node. In a mesh, events of
+/// frames between neighbours have lines, too (`frame sent`, `frame received`, `ack sent` …). Their hop is the node
+/// where they happen, and a frame to all nodes has no receiver. The RTO, the parent and the rank of a node have lines
+/// when they change.
 #[derive(Debug)]
 pub struct Trace<W> {
     writer: W,
@@ -22,7 +23,7 @@ pub struct Trace<W> {
 }
 
 impl<W> Trace<W> {
-    /// The columns, with descriptions.
+    /// The columns of a trace, each with a description.
     pub const COLUMNS: &[(&str, &str)] = &[
         ("time_s", "The simulated time in seconds."),
         ("event", "What happened."),

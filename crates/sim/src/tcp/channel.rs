@@ -20,7 +20,8 @@ pub(super) struct Channel {
     pub(super) csm_received: bool,
     /// The number of bytes read. The caller takes it, and resets it to zero.
     pub(super) read_bytes: u64,
-    /// True if the peer ends the connection, or has sent something that is not CoAP.
+    /// True if the connection has to end: the peer ends it, the peer has sent something that is not CoAP, or a message
+    /// of this end found no room.
     pub(super) over: bool,
 }
 

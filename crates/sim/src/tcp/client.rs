@@ -14,8 +14,8 @@ use super::stack::IpStack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
-/// The largest number of connections that a client keeps while they close. Beyond it the oldest is forgotten, and its
-/// packets are answered with RST.
+/// The largest number of connections that a client keeps while they close. If there are more, the client forgets the
+/// oldest one, and answers its packets with RST.
 const MAX_CLOSING: usize = 8;
 
 /// The number of connections that may fail in a row.

@@ -14,13 +14,13 @@ use crate::{Span, Time};
 /// The least wait before smoltcp is polled again. It makes time pass even if smoltcp asks to be polled at once.
 const LEAST_WAIT: Span = Span::from_millis(1);
 
-/// The bytes that a send buffer needs beside a message, for two signals: a CSM and a Pong.
+/// The bytes that a send buffer needs in addition to a message, for two signals: a CSM and a Pong.
 const SIGNALS_BYTES: usize = 32;
 
 /// The step of smoltcp's clock.
 const STEP: Duration = Duration::from_micros(1);
 
-/// A timer of smoltcp.
+/// A timer of smoltcp, and the later time at which the simulator lets it fire.
 #[derive(Clone, Copy, Debug)]
 struct SocketTimer {
     /// The time for which smoltcp has set the timer.
@@ -126,7 +126,7 @@ impl TcpConnection {
         }
     }
 
-    /// Returns a timeout of smoltcp, lengthened during the handshake by its factor.
+    /// Returns a timeout of smoltcp, which is lengthened by a factor during the handshake.
     fn lengthened(&self, timeout: Duration) -> Span {
         let timeout = Span::from_micros(timeout.total_micros());
         match self.state() {

@@ -42,7 +42,7 @@ impl TcpSegment {
     }
 }
 
-/// How far the sequence numbers of a connection have advanced in each direction, as one end sees it.
+/// The progress of the sequence numbers of a connection in each direction, as one end sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SequenceLedger {
     /// The number after the highest sequence number sent.

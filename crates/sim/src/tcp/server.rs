@@ -44,11 +44,11 @@ pub struct TcpServerCounters {
     pub received_bytes: u64,
 }
 
-/// The client's end of a connection, by which the server finds it: the node and the port.
+/// The client's end of a connection (node and port), by which the server finds the connection.
 type ConnectionKey = (NodeId, u16);
 
-/// A function of a client and of a mark with the client's exchange, which returns the time from the request to its
-/// response.
+/// A function that returns the time from a request to its response. Its arguments are the client, and a mark with the
+/// number of the client's exchange.
 type ServiceTimeFunction = Box<dyn Fn(NodeId, Mark) -> Span + Send>;
 
 struct ServerConnection {
@@ -103,7 +103,7 @@ impl TcpServer {
         }
     }
 
-    /// Makes every request wait for its response for the span that `time` returns. Requests do not wait for each other.
+    /// Delays the response to every request by the span that `time` returns. Requests do not wait for each other.
     #[must_use]
     pub fn serving_in(self, time: impl Fn(NodeId, Mark) -> Span + Send + 'static) -> Self {
         Self { service_time: Some(Box::new(time)), ..self }

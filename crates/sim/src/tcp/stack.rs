@@ -58,7 +58,8 @@ impl IpStack {
         self.interface.poll_ingress_single(now, &mut wire, sockets);
     }
 
-    /// Lets `sockets` put the packets that they have to send into the queue of [`next_packet`](Self::next_packet).
+    /// Makes `sockets` put the packets that they have to send into the queue from which
+    /// [`next_packet`](Self::next_packet) takes them.
     pub(super) fn flush(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
         let mut wire = StackDevice { packets: &mut self.packets, incoming: None };
         // smoltcp sends one packet of a socket at each call.

@@ -5,7 +5,7 @@ use crate::{Span, Time};
 /// The number of slots of a level.
 const SLOTS: u64 = 64;
 
-/// The grain of each level is the grain of the level before it, shifted left by this many bits.
+/// The grid of each level is coarser than the grid of the level before it by a factor of 2 to the power of this number.
 const SHIFT: u32 = 3;
 
 /// The number of the last level, which has the coarsest grid.
@@ -15,10 +15,10 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// The timer wheel of a Linux kernel since 4.8 (`calc_wheel_index` in `kernel/time/timer.c`).
 ///
-/// A timer fires on a grid, never before its time. The grid counts from the start of the kernel, not of the timer, so that
-/// timers of about the same age fire together. The longer a timer runs, the coarser is its grid. At 250 Hz it is 4 ms for
-/// timers below 252 ms, 32 ms below 2.016 s, 256 ms below 16.128 s and 2.048 s below 129.024 s. Here the kernel starts with the
-/// run.
+/// A timer fires on a grid, never before its time. The grid counts from the start of the kernel, not of the timer, so
+/// that timers of about the same age fire together. The longer a timer runs, the coarser is its grid. At 250 Hz the
+/// grid is 4 ms for timers below 252 ms, 32 ms below 2.016 s, 256 ms below 16.128 s and 2.048 s below 129.024 s. In a
+/// simulation the kernel starts with the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wheel {
     hz: u16,

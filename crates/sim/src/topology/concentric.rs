@@ -1,9 +1,10 @@
 //! Circles around a collector.
 //!
-//! Ancillotti 2018 has 57 and 112 nodes on circles 10 m apart, with the collector in the middle and a range of 10 m. It does
-//! not give the number of nodes on a circle. Chosen: 14 on each, one behind the other, because only circles of equal size put
-//! every node in range of one on the next circle inwards. So 57 is 1 + 4·14, and 112 is 1 + 7·14 + 13. The outermost circle
-//! has the rest, spread over the places behind the circle before it. The collector is the border router and the sink.
+//! Ancillotti 2018 has 57 and 112 nodes on circles 10 m apart, with the collector in the middle and a range of 10 m. It
+//! does not give the number of nodes on a circle. Chosen: 14 on each circle, one behind the other, because only circles
+//! of equal size put every node in range of a node on the next circle inwards. So 112 is 1 + 7·14 + 13, and 57 is 1 +
+//! 4·14. The outermost circle has the remaining nodes, spread over the places behind the circle before it. The
+//! collector is the border router and the sink.
 
 use super::{Shape, Topology, TopologyError, on_circle};
 use crate::{Layout, Position};

@@ -1,8 +1,8 @@
 //! Two hubs with the border router between them, each with half of the other nodes around it.
 //!
-//! Rathod 2022 has a dumbbell of 21 nodes whose right half is in range of its only server. Chosen: the server is a hub, like
-//! the node opposite, and the leaves of a hub stand evenly on the half of a circle that is away from the router. So each leaf
-//! hears its hub and its next neighbours, and no leaf hears the router.
+//! Rathod 2022 has a dumbbell of 21 nodes whose right half is in range of its only server. Chosen: the server is a hub,
+//! like the node on the opposite side of the router. The leaves of a hub stand evenly on the half of a circle that is
+//! away from the router. So each leaf hears its hub and its next neighbours, and no leaf hears the router.
 
 use super::{Shape, Topology, TopologyError, at, on_circle, sinks};
 use crate::{Layout, Position};

@@ -1,8 +1,9 @@
 //! Petals around a centre, each a loop of nodes that begins and ends there.
 //!
-//! Rathod 2022 has 36 nodes, and is silent about the rest. Chosen: the border router is the centre, and 35 others make 5
-//! petals of 7. A petal has two straight sides and, if its number is odd, a node that joins them at the tip. The primary sink
-//! is at the tip of the first petal, and the secondary sink at the tip of the petal opposite.
+//! Rathod 2022 has 36 nodes, and does not describe the rest. Chosen: the border router is the centre, and the other 35
+//! nodes make 5 petals of 7. A petal has two straight sides and, if its number of nodes is odd, a node that joins the
+//! sides at the tip. The primary sink is at the tip of the first petal, and the secondary sink at the tip of the petal
+//! opposite.
 
 use super::{SHRINK, Shape, Topology, TopologyError, sinks};
 use crate::{Layout, Position};

@@ -1,8 +1,9 @@
 //! Rows and columns.
 //!
-//! Betzler 2015 has grids of 6×6 and 7×7, Rathod 2022 of 6×6 and 3×3. Rathod says of the 3×3 grid that the border router is in
-//! the centre, the server in a corner, and that the other 7 nodes are clients. Chosen: larger grids are alike, with the
-//! secondary sink in the opposite corner. If no node is in the centre, the router is south-east of it.
+//! Betzler 2015 has grids of 6×6 and 7×7, Rathod 2022 of 6×6 and 3×3. Rathod says of the 3×3 grid that the border
+//! router is in the centre, the server in a corner, and that the other 7 nodes are clients. Chosen: larger grids have
+//! the same roles at the same places, and the secondary sink in the opposite corner. If no node is in the centre, the
+//! router is south-east of it.
 
 use super::{Shape, Topology, TopologyError, at, sinks};
 use crate::Layout;

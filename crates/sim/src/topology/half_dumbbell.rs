@@ -1,4 +1,4 @@
-//! Clients – router – server.
+//! Clients on one side of a border router, and a server on the other side.
 //!
 //! Rathod 2022 has 3 clients, all of which reach the server through the border router. Chosen: the clients stand evenly on
 //! the half of a circle around the router that is away from the server, so no client needs another to reach the router.

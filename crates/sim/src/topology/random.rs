@@ -1,9 +1,9 @@
 //! Nodes anywhere in a square.
 //!
-//! The square has an area of the spacing squared for each node. All places are drawn again until the nodes are
-//! connected, up to [`DRAWINGS`] times. More than a few nodes are hardly ever connected at a range of one spacing; at a
-//! range of two they mostly are. The border router is the node nearest to the centre. The primary sink is the node
-//! farthest from it, and the secondary sink the node farthest from the primary one.
+//! The area of the square is the number of nodes times the spacing squared. All places are drawn again until the nodes
+//! are connected, up to [`DRAWINGS`] times. More than a few nodes are hardly ever connected at a range of one spacing;
+//! at a range of two spacings they mostly are. The border router is the node nearest to the centre. The primary sink is
+//! the node farthest from the router, and the secondary sink the node farthest from the primary one.
 
 use super::{Shape, Topology, TopologyError, connected, sinks};
 use crate::{Layout, Position};

@@ -20,7 +20,7 @@ pub struct EmulationCounts {
     pub lost: u64,
     /// Packets marked by queue management (RFC 3168).
     pub marked: u64,
-    /// The names of the hops with their counters, the hops up to the server first.
+    /// The names of the hops with their counters. The hops towards the server come first.
     pub hops: Vec<(String, HopCounters)>,
     /// Sources that the emulator knows now.
     pub sources: u64,
@@ -42,7 +42,7 @@ pub struct EmulationCounts {
     pub unsent: u64,
     /// The last reason why the system refused to send.
     pub unsent_reason: Option<String>,
-    /// ICMP messages from the server's host that no program listens at the port.
+    /// ICMP messages of the server's host which say that no program listens at the port.
     pub unreachable: u64,
     /// The lateness of each departure: the time from the moment when a packet was due until it had left.
     pub lateness: Delays,

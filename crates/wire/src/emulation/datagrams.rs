@@ -18,9 +18,9 @@ const LONGEST: usize = 65_535;
 /// The receive buffer that sockets ask for, in bytes. The system gives less if `net.core.rmem_max` is less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// The buffer into which datagrams are received, one with each system call. recvmmsg(2) of nix would receive several,
-/// but it keeps the lengths of the last call, and so would lose the control message that counts lost datagrams, which
-/// only some datagrams have.
+/// The buffer into which datagrams are received, one with each system call. nix's recvmmsg(2) would receive several,
+/// but it keeps lengths from one call to the next. It would therefore lose the control message that counts lost
+/// datagrams, because only some datagrams have this message.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     bytes: Box<[u8]>,
@@ -32,7 +32,7 @@ pub(super) struct Datagrams {
 pub(super) struct ReceivedDatagram<'a> {
     /// The sender.
     pub(super) from: Option<SocketAddr>,
-    /// The time since the system received it.
+    /// The time since the system received the datagram.
     pub(super) age: Duration,
     /// The number of datagrams that the socket has lost so far because its buffer was full; `None` if it has lost none.
     pub(super) lost: Option<u32>,

@@ -9,8 +9,8 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-/// A network namespace, which has only the interfaces that are made in it. It lasts as long as this value, or a program or socket
-/// in it.
+/// A network namespace, which has only the interfaces that are made in it. It lasts as long as this value, a program in
+/// the namespace, or a socket in the namespace.
 ///
 /// One thread runs in the namespace. A socket that this thread opens belongs to the namespace, even if other threads use it. A
 /// program that this thread starts runs in the namespace.

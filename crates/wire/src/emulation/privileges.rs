@@ -11,8 +11,9 @@ use nix::unistd::{getegid, geteuid};
 
 use super::EmulationError;
 
-/// Gives this process the right to make network namespaces. A process without it moves into a user namespace in which it is root,
-/// like `unshare --map-root-user`. Its rights outside do not change. Call this function before anything starts a thread.
+/// Gives this process the right to make network namespaces. A process without this right moves into a user namespace in
+/// which it is root, like `unshare --map-root-user`. Its rights outside the user namespace do not change. Call this
+/// function before anything starts a thread.
 ///
 /// # Errors
 /// [`EmulationError::Privileges`] if the system does not allow this user to make namespaces.

@@ -14,7 +14,7 @@ use super::sources::SourcePlace;
 use super::steps::{EmulationDirection, PacketRole};
 use super::waiting::EventWaiter;
 
-/// The emulation between a socket that clients send to, and sockets that send to the server.
+/// The emulation between a socket to which clients send, and sockets that send to the server.
 pub(super) struct EmulationRelay<T> {
     ports: Ports,
     passage: Passage<SocketAddr, T>,
@@ -30,14 +30,14 @@ struct Ports {
     upstream: Vec<Option<CountedSocket>>,
 }
 
-/// A socket, and the datagrams that it has lost because its buffer was full.
+/// A socket, and the number of datagrams that it has lost because its buffer was full.
 struct CountedSocket {
     socket: UdpSocket,
     lost: u32,
 }
 
-/// The number of the listening socket among the descriptors that are waited for. A source's socket has the number of
-/// the source's slot.
+/// The number by which epoll reports the listening socket. A source's socket is reported by the number of the source's
+/// slot.
 const LISTENER: u64 = u64::MAX - 1;
 
 /// The number of file descriptors that are kept free of sources' sockets: for files, connections of Prometheus, and
@@ -45,7 +45,8 @@ const LISTENER: u64 = u64::MAX - 1;
 const OTHER_DESCRIPTORS: u64 = 64;
 
 impl<T: Tap> EmulationRelay<T> {
-    /// Binds a socket to `listen`, where clients send to. Their datagrams are forwarded to the server at `to`.
+    /// Binds a socket to the address `listen`, to which clients send. Their datagrams are forwarded to the server at
+    /// `to`.
     pub(super) fn bind(
         listen: SocketAddr,
         to: SocketAddr,
@@ -66,12 +67,12 @@ impl<T: Tap> EmulationRelay<T> {
         Ok(Self { ports, passage, accounting })
     }
 
-    /// Returns the address that clients send to.
+    /// Returns the address to which clients send.
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.ports.listener.socket.local_addr()
     }
 
-    /// Forwards datagrams until it is stopped.
+    /// Forwards datagrams until the emulation is stopped.
     pub(super) fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let mut ready = Vec::new();
         let mut datagrams = Datagrams::new();
@@ -137,9 +138,9 @@ impl<T: Tap> EmulationRelay<T> {
     }
 }
 
-/// Gives a new source a slot and, with `open`, a socket. If the system has no more sockets, the present number of
-/// sources becomes the limit, and the new source gets the slot of the source that was idle for longest. Returns `None`
-/// if it gets no slot or no socket.
+/// Gives a new source a slot, and opens its socket with `open`. If the system has no more sockets, the present number
+/// of sources becomes the limit, and the new source gets the slot of the source that was idle for longest. Returns
+/// `None` if the new source gets no slot or no socket.
 fn admit<T: Tap>(
     passage: &mut Passage<SocketAddr, T>,
     from: SocketAddr,
@@ -209,8 +210,8 @@ impl Ports {
     }
 }
 
-/// Returns the number of sources that may have a socket: the limit on open files less [`OTHER_DESCRIPTORS`], but at least a quarter
-/// of it.
+/// Returns the number of sources that may have a socket: the limit on open files less [`OTHER_DESCRIPTORS`], but at
+/// least a quarter of this limit.
 pub(super) fn most_sources() -> usize {
     let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
     // The quarter is larger only below a limit of 85 files.
@@ -222,7 +223,8 @@ fn received_at(now: Time, datagram: &ReceivedDatagram<'_>) -> Time {
     now - Span::from_nanos(datagram.age.as_nanos() as u64)
 }
 
-/// Returns how many datagrams a socket has lost since the last call. `lost` is the count at that call, and is updated.
+/// Returns the number of datagrams that a socket has lost since the last call. `lost` is the count at that call, and is
+/// updated.
 fn newly_lost(lost: &mut u32, datagram: &ReceivedDatagram<'_>) -> u64 {
     let Some(so_far) = datagram.lost else { return 0 };
     // The system's counter has 32 bits and wraps.

@@ -7,9 +7,9 @@ use coapace_sim::{NodeId, Time};
 
 use super::steps::Steps;
 
-/// The table of sources, which are the addresses on the clients' side. Each has a slot, and a node of the network. If
-/// all slots are taken, a new source gets the slot of the source that has been silent for the longest time and has no
-/// packets in flight.
+/// The table of sources, which are the addresses on the clients' side. Each source has a slot, and a node of the
+/// network. If all slots are taken, a new source gets the slot of the source that has been silent for the longest time
+/// and has no packets in flight.
 #[derive(Debug)]
 pub(super) struct EmulationSources<K> {
     places: HashMap<K, usize>,
@@ -35,7 +35,8 @@ pub(super) enum SourcePlace {
     Taken(usize),
 }
 
-/// How many of the sources that were idle for longest are searched for one without packets in flight.
+/// The number of sources that are searched for a source without packets in flight, beginning with the source that was
+/// idle for longest.
 const EXAMINED: usize = 64;
 
 impl<K: Copy + Eq + Hash> EmulationSources<K> {

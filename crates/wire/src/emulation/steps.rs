@@ -1,7 +1,7 @@
 //! The exchange and transmission that a packet of a real host belongs to: the *mark* of the packet.
 //!
 //! The mark is the key of the random numbers that the network draws for a packet. So two runs with the same seed have
-//! the same losses and delays at the same step. The same is true of a simulation and an emulation, if their clients
+//! the same losses and delays at the same step. This also holds for a simulation and an emulation, if their clients
 //! arrive in the same sequence.
 
 use coapace_sim::Mark;
@@ -27,8 +27,8 @@ pub(super) enum PacketRole {
 }
 
 impl PacketRole {
-    /// Reads the role of a packet from the header of its CoAP message (RFC 7252 §3). `ports` distinguishes the
-    /// conversations of a host with equal Message IDs: it becomes the upper 16 bits of the key.
+    /// Reads the role of a packet from the header of its CoAP message (RFC 7252 §3). `ports` becomes the upper 16 bits
+    /// of the key. It distinguishes conversations of the same host that have equal Message IDs.
     pub(super) fn read(datagram: &[u8], ports: u16) -> Self {
         let Some(&[first, _, high, low]) = datagram.first_chunk() else { return Self::Other };
         // Another version, or a token length that RFC 7252 §3 reserves.
@@ -109,7 +109,7 @@ impl Steps {
     }
 }
 
-/// The marks of the last [`REMEMBERED`] messages, by their Message IDs. A new one replaces the oldest.
+/// The marks of the last [`REMEMBERED`] messages, by their Message IDs. A new mark replaces the oldest one.
 #[derive(Debug, Default)]
 struct RecentMarks {
     marks: Vec<(u32, Mark)>,

@@ -167,7 +167,7 @@ fn unread() -> u64 {
 }
 
 impl<T: Tap> Carrier<T> {
-    /// Forwards packets until it is stopped.
+    /// Forwards packets until the emulation is stopped.
     fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let timer = |error| EmulationError::System("timer", error);
         let mut waiting = EventWaiter::new().map_err(timer)?;

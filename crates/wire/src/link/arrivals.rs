@@ -2,7 +2,7 @@
 
 use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
-/// A packet that is due for its real receiver.
+/// A packet that has come through the simulated network and is due for its real receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivedPacket<'a> {
     /// The time at which it arrived in the simulated network.

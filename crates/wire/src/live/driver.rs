@@ -97,7 +97,7 @@ struct LiveDriver<'a> {
     seats: &'a [(NodeId, &'a UdpSocket)],
     clock: EmulationClock,
     deadlines: BTreeSet<(Time, usize)>,
-    /// The deadline of each host that has one in `deadlines`.
+    /// For each host, its deadline in `deadlines`; `None` if it has no deadline.
     armed: Vec<Option<Time>>,
     /// The clients that are not done.
     busy: BTreeSet<u32>,

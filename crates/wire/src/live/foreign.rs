@@ -17,13 +17,13 @@ use super::{Live, LiveError, PeerCommand};
 use crate::emulation::waiting::EmulationClock;
 use crate::program::Program;
 
-/// A client is not started again after this many starts in a row without a request.
+/// The number of starts in a row without a request after which a client is not started again.
 const MAX_SILENT_STARTS: u32 = 3;
 
 /// The number of recent exchanges that are remembered for each client.
 const REMEMBERED: usize = 32;
 
-/// The time between two checks of a client that has an answer, so that its process is about to end.
+/// The time between two checks of a client whose last request was answered, so that its process will soon end.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The time between two checks of the other clients.
@@ -231,8 +231,8 @@ impl Foreigner {
         Ok(())
     }
 
-    /// Forwards a datagram of a process to the network. If it begins an exchange after an answer, returns the seconds
-    /// since that answer.
+    /// Forwards a datagram of a process to the network. If the datagram begins an exchange after an answer, returns the
+    /// seconds since the answer.
     fn ask(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<f64> {
         // A datagram that the system does not take is lost like one on the way.
         let _ = self.outer.send(bytes);

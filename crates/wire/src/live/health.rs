@@ -3,12 +3,12 @@
 use crate::Lateness;
 use crate::emulation::EmulationCounts;
 
-/// How late the timers of hosts fired and packets left the network in live runs. The machine was overloaded if more
-/// than one timer in a hundred fired more than 10 ms late, or more than one packet in a hundred left more than 5 ms
-/// late.
+/// The health of live runs: how late the timers of hosts fired, and how late packets left the network. The machine was
+/// overloaded if more than one timer in a hundred fired more than 10 ms late, or more than one packet in a hundred left
+/// more than 5 ms late.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// How late the timers of hosts fired.
+    /// The lateness of the timers of hosts.
     pub hosts: Lateness,
     /// Packets that left the network.
     pub departures: u64,

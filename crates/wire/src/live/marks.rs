@@ -4,7 +4,7 @@ use coapace_sim::{Mark, NodeId};
 
 /// The last Message ID and mark of each host that sends. In the simulator a packet carries its mark; on the wire the
 /// exchange has to be read from the message. So a retransmission with a new Message ID counts as a new exchange here.
-/// That matters only for the drawn service times of servers.
+/// The difference matters only for the drawn service times of servers.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<Option<(u16, Mark)>>);
 

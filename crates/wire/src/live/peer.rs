@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after which an unanswered request is repeated, before the run.
 const REPEAT: Duration = Duration::from_millis(200);
 
-/// The maximum number of times that a resource is read to check the length of the answer: unchanged, after a payload as
-/// long as ours was written, and after a shorter one.
+/// The maximum number of times that a resource is read to check the length of its representation. It is read unchanged,
+/// after a payload as long as ours was written, and after a shorter payload was written.
 const ATTEMPTS: u32 = 3;
 
 /// The placeholder for the port in a command line.

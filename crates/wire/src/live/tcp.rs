@@ -130,7 +130,7 @@ fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Rece
 }
 
 /// Waits for the reports of all clients, and stops the clients at `end`, if given. Returns the reports and the time of
-/// the last.
+/// the last report.
 fn collect(
     live: &Live<'_>,
     course: &Course,

@@ -8,7 +8,7 @@ use super::{Film, FilmMoment};
 #[derive(Clone, Debug)]
 pub struct FilmMaker {
     film: Film,
-    /// Of this many frames that are pushed, one is kept.
+    /// The number of pushed frames of which one is kept.
     stride: usize,
     /// The number of frames that were pushed so far.
     shown: usize,

@@ -47,7 +47,7 @@ pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
 
 /// The JSON of a film. Each quantity has a column with the frames of the first node, then of the second, and so on. An
 /// entry is the difference from the frame before, or from 0 in a node's first frame. Several differences of 0 in a row
-/// are written as a 0 and their number. At the end of a column they are left out.
+/// are written as a 0 and their number. Differences of 0 at the end of a column are left out.
 impl Serialize for Film {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let columns = QUANTITIES.into_iter().map(|(name, get)| (name, pack(self, get)));

@@ -119,7 +119,7 @@ pub(super) fn read_token(token: &Token) -> Option<(u8, u32)> {
     Some((flow, u32::from_be_bytes([0, a, b, c])))
 }
 
-/// Returns the number of a notification from `sequence`, its value of the Observe option; `None` for the response to a
+/// Returns the number of a notification from `sequence`, the value of its Observe option; `None` for the response to a
 /// registration.
 pub(super) fn notification_number(sequence: u32) -> Option<u32> {
     sequence.checked_sub(FIRST_NOTIFICATION)

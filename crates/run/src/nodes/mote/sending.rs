@@ -163,7 +163,7 @@ impl Sending {
         Ok(Some(id))
     }
 
-    /// Ends the oldest open exchange or notification. Counts it and its duration if it was `completed`.
+    /// Ends the oldest open exchange or notification. If `completed` is true, counts it and its duration.
     pub(super) fn is_over(&mut self, now: Time, completed: bool) {
         self.notified_as.clear();
         let began = self.open.pop_front().unwrap_or(now);

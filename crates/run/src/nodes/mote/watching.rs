@@ -44,8 +44,8 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Makes the observations of the sink `own`: of each of `clients` (node and number), each flow that sends it
-    /// notifications. Returns `None` if there are none.
+    /// Makes the observations of the sink `own`: one for each client and each of its flows that sends notifications to
+    /// this sink. `clients` has the node and the number of each client. Returns `None` if there are no observations.
     pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
         let mut watches = Vec::new();
         for flow in plan.flows.iter().filter(|flow| flow.keys.observe) {

@@ -136,7 +136,7 @@ impl ServerBodies {
         })
     }
 
-    /// Counts a copy of a request that was answered before, if it uploads a block.
+    /// Counts a copy of a request that was answered before, if the request uploads a block.
     pub(crate) fn note_copy(&mut self, bytes: &[u8]) {
         let Ok(message) = Message::parse(bytes) else { return };
         if brought(&message).is_some()

@@ -15,9 +15,11 @@ pub struct RplCounters {
     pub trickle_resets: u32,
     /// Changes from one parent to another.
     pub parent_changes: u32,
-    /// Times that the node left its parent without another to choose, which begins a local repair.
+    /// The number of times that the node left its parent and had no other parent to choose, which begins a local
+    /// repair.
     pub detachments: u32,
-    /// Packets that met a rank which does not fit their direction, and were forwarded with the rank error flag.
+    /// Packets that arrived with a rank which does not fit their direction, and were forwarded with the rank error
+    /// flag.
     pub rank_errors: u32,
     /// Loops found: packets dropped with a second rank error, and DAOs from the parent or from a node nearer to the root.
     pub loops: u32,
@@ -27,6 +29,6 @@ pub struct RplCounters {
     pub routes_full: u32,
     /// Neighbours ignored because there was no room in the table.
     pub neighbours_full: u32,
-    /// Messages lost because the outbox was full of earlier ones.
+    /// Messages lost because the outbox was full of earlier messages.
     pub outbox_full: u32,
 }

@@ -42,13 +42,13 @@ pub enum RplMessage {
 const MRHOF: u16 = 1;
 /// The unit of route lifetimes, in seconds, like in Contiki.
 const LIFETIME_UNIT: u16 = 60;
-/// The length of a DODAG Configuration option (RFC 6550 §6.7.6).
+/// The length in bytes of a DODAG Configuration option (RFC 6550 §6.7.6).
 const CONFIGURATION: usize = 16;
-/// The length of a DODAG Configuration option and a Prefix Information option (RFC 6550 §6.7.10).
+/// The length in bytes of a DODAG Configuration option and a Prefix Information option (RFC 6550 §6.7.10).
 const DIO_OPTIONS: usize = CONFIGURATION + 32;
-/// The length of an RPL Target option (RFC 6550 §6.7.7).
+/// The length in bytes of an RPL Target option (RFC 6550 §6.7.7).
 const TARGET: usize = 20;
-/// The length of an RPL Target option and a Transit Information option (RFC 6550 §6.7.8).
+/// The length in bytes of an RPL Target option and a Transit Information option (RFC 6550 §6.7.8).
 const DAO_OPTIONS: usize = TARGET + 6;
 
 impl RplMessage {

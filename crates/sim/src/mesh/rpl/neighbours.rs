@@ -4,15 +4,15 @@ use super::{INFINITE_RANK, LollipopCounter};
 use crate::mesh::RplConfig;
 use crate::{NodeId, Span, Time};
 
-/// A transmission in the unit of ETX and ranks, 1/128 (RFC 6551 §4.3.2).
+/// One transmission, in the unit of ETX and ranks: 1/128 of a transmission (RFC 6551 §4.3.2).
 pub(super) const ETX_UNIT: u16 = 128;
-/// The greatest age of the last frame with which link statistics are fresh (Contiki, net/link-stats.c).
+/// Link statistics are fresh only if the last frame was sent less than this time ago (Contiki, net/link-stats.c).
 const FRESH: Span = Span::from_secs(600);
-/// The least number of recent transmissions with which link statistics are fresh.
+/// Link statistics are fresh only with at least this number of recent transmissions.
 const FRESH_COUNT: u8 = 4;
 /// The largest value of the count of recent transmissions.
 const MAX_COUNT: u8 = 16;
-/// The time in which the count of transmissions is halved.
+/// The time in which the count of recent transmissions is halved.
 const HALF_LIFE: Span = Span::from_secs(1_200);
 
 /// A neighbour, and the quality of the link to it.
@@ -23,7 +23,7 @@ pub(super) struct Neighbour {
     pub(super) rank: u16,
     /// The DTSN that the neighbour last announced.
     pub(super) dtsn: LollipopCounter,
-    /// The expected transmissions of a frame to the neighbour, in 1/128.
+    /// The expected transmissions of a frame to the neighbour, in 1/128 of a transmission.
     etx: u16,
     /// The number of recent transmissions.
     counted: u8,
@@ -59,7 +59,7 @@ impl Neighbour {
         self.etx <= config.max_link_metric
     }
 
-    /// Returns whether there were enough recent transmissions to trust the ETX.
+    /// Returns whether the ETX can be trusted: there were enough transmissions, and the last of them was recent.
     pub(super) fn is_fresh(&self, now: Time) -> bool {
         self.counted >= FRESH_COUNT && now - self.last < FRESH
     }
@@ -100,8 +100,8 @@ impl Neighbours {
         self.0.iter_mut().find(|neighbour| neighbour.id == id)
     }
 
-    /// Returns the entry of `id`, and adds it if there is none. In a full table, the new entry replaces the neighbour
-    /// of the highest cost, among those that cost more than `cost` and for which `kept` is false. Returns `None` if no
+    /// Returns the entry of the neighbour `id`, and adds the entry if there is none. In a full table, the new entry
+    /// replaces the costliest neighbour that costs more than `cost` and for which `kept` is false. Returns `None` if no
     /// neighbour may be replaced.
     pub(super) fn get_or_add(
         &mut self,
@@ -140,8 +140,9 @@ impl Neighbours {
         Some(*neighbour)
     }
 
-    /// Returns the acceptable neighbour of the lowest cost, among those for which `counts` is true. The parent
-    /// `present` is returned instead unless the other costs less by at least the threshold (RFC 6719 §3.2.2).
+    /// Returns the acceptable neighbour of the lowest cost, among the neighbours for which `counts` is true. If the
+    /// parent `present` is among them, it is returned unless another costs less by at least the threshold (RFC 6719
+    /// §3.2.2).
     pub(super) fn best(
         &self,
         present: Option<NodeId>,
@@ -170,9 +171,9 @@ impl Neighbours {
         }
     }
 
-    /// Returns the neighbour whose link to probe, by the rule of Contiki. It is the `parent`, unless the parent's statistics
-    /// are fresh. Otherwise it is the neighbour of the lowest cost without fresh statistics. If `oldest` is set or all are
-    /// fresh, it is the neighbour with the oldest statistics.
+    /// Returns the neighbour whose link to probe, by the rule of Contiki. It is the `parent`, unless the parent's
+    /// statistics are fresh. Otherwise it is the neighbour of the lowest cost without fresh statistics. If `oldest` is
+    /// true, or if all statistics are fresh, it is the neighbour with the oldest statistics.
     pub(super) fn to_probe(&self, now: Time, parent: Option<NodeId>, oldest: bool) -> Option<NodeId> {
         let candidates = || self.0.iter().filter(|neighbour| neighbour.rank < INFINITE_RANK);
         if let Some(parent) = parent

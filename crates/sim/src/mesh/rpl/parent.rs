@@ -4,15 +4,15 @@
 use super::{INFINITE_RANK, Neighbour, RplNode};
 use crate::{NodeId, Span, Time};
 
-/// The time within which a node without a parent probes a neighbour (Contiki, rpl-timers.c).
+/// The time within which a node probes a neighbour that it may soon need as its parent (Contiki, rpl-timers.c).
 const URGENT: Span = Span::from_secs(10);
-/// A node announces its rank soon if it has risen by this since its last announcement, in units of MinHopRankIncrease
-/// (Contiki-NG's rpl-lite, rpl-conf.h).
+/// A node announces its rank soon if the rank has risen by at least this since the node's last announcement, in units
+/// of MinHopRankIncrease (Contiki-NG's rpl-lite, rpl-conf.h).
 const SIGNIFICANT_HOPS: u16 = 4;
 
 impl RplNode {
-    /// Updates the ETX of a neighbour after a frame that took so many `transmissions`. Leave out frames that were given
-    /// up because the channel was busy: they say nothing about the link.
+    /// Updates the ETX of a neighbour after a frame that took this number of `transmissions`. Do not call it for a
+    /// frame that was given up because the channel was busy: such a frame says nothing about the link.
     pub fn on_sent(&mut self, now: Time, neighbour: NodeId, acknowledged: bool, transmissions: u8) {
         let Some(known) = self.neighbours.sent(now, neighbour, (acknowledged, transmissions), &self.config)
         else {
@@ -112,8 +112,9 @@ impl RplNode {
         self.refresh_routes(now);
     }
 
-    /// Begins a local repair (RFC 6550 §8.2.2.5): the node leaves its parent and announces that. It keeps its routes and its
-    /// knowledge of its neighbours, and may choose a parent again (Contiki, `rpl_local_repair`).
+    /// Begins a local repair (RFC 6550 §8.2.2.5): the node leaves its parent and announces an infinite rank. It keeps
+    /// its routes and, if links are probed, its table of neighbours. It may choose a parent again (Contiki,
+    /// `rpl_local_repair`).
     fn detach(&mut self, now: Time, parent: NodeId) {
         self.counters.detachments += 1;
         self.send_dao(Some(parent), self.id, self.path, true);

@@ -20,13 +20,13 @@ struct DownwardRoute {
 pub(super) enum StoreOutcome {
     /// The route is new, or renewed.
     New,
-    /// This DAO, or a newer one, was stored before. It was late, or came back in a loop.
+    /// This DAO, or a newer one, was stored before. This DAO was late, or came back in a loop.
     Known,
     /// The table is full.
     Full,
 }
 
-/// The routes, sorted by their destinations. An expired route does not count, and is removed when the table needs its
+/// The routes, sorted by their destinations. An expired route does not count, and is removed when the table needs the
 /// room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DownwardRoutes(Vec<DownwardRoute>);
@@ -82,8 +82,9 @@ impl DownwardRoutes {
         StoreOutcome::New
     }
 
-    /// Revokes the route to `to` through `next`, which stays valid until `until` at most. Returns false if the table
-    /// has no such route, if the route comes from a newer DAO, or if it was revoked before.
+    /// Revokes the route to `to` through `next`, which then stays valid until `until` at most. Returns false, and
+    /// changes nothing, if the table has no such route, if the route comes from a newer DAO, or if it was revoked
+    /// before.
     pub(super) fn take_back(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Sequence numbers that show which of two is newer, also after a restart (RFC 6550 §7.2).
+//! Sequence numbers that can be compared to find the newer one, also after a restart (RFC 6550 §7.2).
 
 /// The largest distance at which two numbers can be compared: SEQUENCE_WINDOW.
 const WINDOW: u8 = 16;
@@ -10,8 +10,8 @@ pub struct LollipopCounter(u8);
 impl LollipopCounter {
     /// The first number of a counter.
     pub const START: Self = Self(240);
-    /// The first number of the circle. A counter that begins here is never taken for one that was restarted, however many of
-    /// its numbers were missed.
+    /// The first number of the circle. A counter that begins here is never mistaken for a restarted counter, however
+    /// many of its numbers were missed.
     pub const CIRCLE: Self = Self(0);
 
     /// Returns the byte on the wire.

@@ -9,7 +9,7 @@ use crate::{Span, Time};
 pub(super) struct Trickle {
     /// I, the length of the interval; 0 before the first.
     interval: Span,
-    /// t, the time at which to send a DIO, unless enough other nodes did; `Time::MAX` once it has passed.
+    /// t, the time at which to send a DIO, unless enough other nodes have sent one; `Time::MAX` once t has passed.
     send: Time,
     /// The end of the interval.
     end: Time,
@@ -40,8 +40,8 @@ impl Trickle {
         self.send.min(self.end)
     }
 
-    /// Handles the timeout at t or at the end of the interval. Returns whether to send a DIO if t has come, else
-    /// `None`.
+    /// Handles the timeout at t or at the end of the interval. If t has come, returns whether to send a DIO; if not,
+    /// returns `None`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

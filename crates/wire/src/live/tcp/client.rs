@@ -15,7 +15,7 @@ use socket2::{Domain, Socket, Type};
 use super::talk::ConnectionEndpoint;
 use crate::emulation::waiting::EmulationClock;
 
-/// A client gives up after this many connections in a row that failed before an exchange was complete.
+/// The number of connections in a row that failed before an exchange was complete, after which a client gives up.
 const MAX_FAILURES: u32 = 8;
 
 /// The longest sleep before the next check for an interruption.
