@@ -1,8 +1,8 @@
 //! Artefacts: a folder with the scenarios, results and hashes of an experiment, so that a reviewer can repeat it.
 //!
-//! A [`Folder`] receives the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a
-//! repetition reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of these is
-//! written last, so a folder without it is incomplete. [`verify`] compares every file with its hash.
+//! A [`Folder`] receives the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which
+//! a repetition reads), `ro-crate-metadata.json` (a description for archives, RO-Crate 1.1), and `SHA256SUMS`. The file
+//! `SHA256SUMS` is written last, so a folder without it is incomplete. [`verify`] compares every file with its hash.
 //! [`Manifest::differing_runs`], [`differing_values`] and [`differing_files`] compare the artefact with a repetition.
 
 mod differences;

@@ -58,7 +58,7 @@ pub(crate) fn read_parquet_text(path: &Path, column: &str) -> io::Result<Vec<Str
     Ok(texts)
 }
 
-/// Reads those rows of a Parquet file for which `is_wanted` is true.
+/// Reads some rows of a Parquet file. `is_wanted` has a value for each row: true if the row is read.
 ///
 /// # Errors
 /// Errors of the file.

@@ -25,14 +25,15 @@ pub struct Frames {
 
 /// Runs `scenario` once, and returns the events of its packets and frames, at most the first `limit`:
 ///
-/// * `time_s`; the `event`, as in traces (`sent`, `queued`, `lost`, …; of frames in a mesh `frame sent`, `ack received`, …);
-///   the `hop` where it happened, as `up.NAME`, `down.NAME` or, of a frame, `node N`; empty for what happens at the ends
+/// * `time_s`; the `event`, as in traces (`sent`, `queued`, `lost`, …; for frames in a mesh `frame sent`,
+///   `ack received`, …); the `hop` where the event happened, as `up.NAME`, `down.NAME` or, for a frame, `node N`; an
+///   event at an end has no `hop`
 /// * `from` and `to`, the numbers of the nodes of this hop; `source` and `destination`, the numbers of the packet's
 ///   ends. The two pairs differ only in frames of a mesh. A frame to all nodes has no `to`
 /// * `bytes` with headers, and `queue_bytes` of the hop after the event
 /// * `exchange`, counted by its client from 0, and `transmission`, 0 for the first
-/// * of a CoAP message over UDP, its `type` (`CON`, `NON`, `ACK`, `RST`), `code` (`GET`, `2.05 Content`), `message_id` and
-///   `token` in hexadecimal digits
+/// * for a CoAP message over UDP, its `type` (`CON`, `NON`, `ACK`, `RST`), `code` (`GET`, `2.05 Content`), `message_id`
+///   and `token` in hexadecimal digits
 ///
 /// # Errors
 /// An error of Arrow.
@@ -67,7 +68,7 @@ struct FrameColumns {
 }
 
 impl FrameColumns {
-    /// Counts an event. Returns whether it gets a row, because the limit is not reached.
+    /// Counts an event. Returns whether the event gets a row: false if the limit of rows is reached.
     fn count(&mut self) -> bool {
         self.events += 1;
         self.events <= self.limit as u64

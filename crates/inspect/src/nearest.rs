@@ -11,7 +11,8 @@ use coapace_run::measured::quantile;
 use coapace_scenario::naming;
 use serde::Serialize;
 
-/// The start time of replays. It is not 0, which mechanisms take for never.
+/// The start time of replays. It is not 0, because mechanisms take a time of 0 as a sign that an event has never
+/// happened.
 pub(crate) const ORIGIN: Instant = Instant::from_micros(1_000_000);
 
 /// An exchange of a client, as it was measured.
@@ -85,11 +86,11 @@ pub(crate) fn marking(has_option: bool, [first, last]: [u16; 2], by_token: Marki
 pub struct Nearest {
     /// The mechanism, as named on the command line.
     pub mechanism: String,
-    /// The distance of the timeouts from the mechanism's timeouts: the sum of two terms. One is how far timeouts are outside of
-    /// the range that the mechanism draws from, the other how unevenly they are distributed within it. Both are natural
-    /// logarithms of ratios, so 0.1 is about 10 %.
+    /// The distance of the timeouts from the mechanism's timeouts: the sum of two terms. The first is how far the
+    /// clients' times are outside of the range that the mechanism draws timeouts from. The second is how unevenly
+    /// timeouts are distributed within this range. Both are natural logarithms of ratios, so 0.1 is about 10 %.
     pub distance: f64,
-    /// The other mechanisms whose distance differs from this one only by chance, the nearest first.
+    /// The other mechanisms whose distance differs from the distance of `mechanism` only by chance, the nearest first.
     pub alike: Vec<String>,
     /// The next mechanism, whose distance is clearly larger, and its distance; `None` without such a mechanism.
     pub next: Option<(String, f64)>,
@@ -106,8 +107,8 @@ const FAR: f64 = 0.15;
 /// The share of first timeouts that may lie below the ACK_TIMEOUT of a fitted `default`.
 const BELOW: f64 = 0.02;
 
-/// If the unevenness times the square root of the number of timeouts is this at most, it is taken for chance. For uniform
-/// numbers the product is 0.31 on average.
+/// The unevenness that chance explains, times the square root of the number of timeouts. It is subtracted from the
+/// measured unevenness. For uniform random numbers the product is 0.31 on average.
 const CHANCE: f64 = 0.45;
 
 /// The unevenness of a timer with ticks, whose timeouts may lie anywhere within their range. It is not 0, so that a
@@ -234,7 +235,7 @@ struct Score {
 
 impl Score {
     /// Compares a measured timeout with the timeouts that a mechanism arms, one for each random draw. Returns the range
-    /// of draws that come nearest to it, as places from 0 to 1.
+    /// of the draws whose timeouts are nearest to the measured one, as places from 0 to 1.
     fn compare(&mut self, measured: Duration, armed: impl Fn(Draw) -> Duration) -> Range<f64> {
         let real = |time: Duration| time.as_micros().max(1) as f64;
         // Timeouts grow with the draw, so the least and the greatest draw bound them.

@@ -22,12 +22,12 @@ use coapace_run::measured::{PopulationTransfers, RunResult, ratio};
 use coapace_run::mix::MixPart;
 use coapace_scenario::Scenario;
 
-/// The limit of starvation, as a fraction of the rate of a client in a run in which all clients have its mechanism. A
-/// mechanism whose clients have less beside another mechanism is starved by it. The rate is the throughput, or the
-/// goodput of transfers.
+/// The limit of starvation, a fraction. A mechanism is starved by another one if, beside it, a client with the
+/// mechanism has less than this fraction of its rate in a run in which all clients have the mechanism. The rate is the
+/// throughput, or the goodput of transfers.
 pub const STARVED: f64 = 0.5;
 
-/// The default number of seeds of every pair. With three, a relative share is accurate to about 0.02.
+/// The default number of seeds of every pair. With three seeds, a relative share (1 is fair) is accurate to about 0.02.
 pub const SEEDS: u32 = 3;
 
 /// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
@@ -63,17 +63,17 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
     Ok(trials)
 }
 
-/// The results of all pairs.
+/// The results of all pairs of mechanisms, as a matrix with a row and a column for each mechanism.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// The mechanisms, in the sequence of rows and columns.
     pub mechanisms: Vec<String>,
-    /// For each mechanism, the cell in which all clients have it.
+    /// For each mechanism, the results of the runs in which all clients have it.
     pub alone: Vec<CellResult>,
     /// The number of runs behind the matrix.
     pub runs: u64,
-    /// The results of every mechanism beside every other, row by row. On the diagonal all clients have the same
-    /// mechanism.
+    /// The results of every mechanism beside every other one, row by row. On the diagonal of the matrix, all clients
+    /// have the same mechanism.
     encounters: Vec<Encounter>,
 }
 
@@ -85,8 +85,8 @@ pub struct Encounter {
     pub own: PopulationSummary,
     /// The mechanism of the other clients; the same mechanism if all clients have it.
     pub rival: String,
-    /// The rate of a client with this mechanism, divided by its rate if all clients have the mechanism. The rate is the
-    /// throughput, or the goodput of transfers. `None` if the rate with the same mechanism is 0.
+    /// The rate of a client with this mechanism, divided by the rate of a client in runs in which all clients have the
+    /// mechanism. The rate is the throughput, or the goodput of transfers. `None` if the divisor is 0.
     pub kept: Option<f64>,
     /// Results of all clients together.
     pub pair: CellSummary,

@@ -13,7 +13,7 @@ use coapace_run::measured::RunResult;
 use coapace_run::workers::make_all;
 use coapace_run::{Observe, run};
 
-/// A scenario and one contender, to be run with `seeds` seeds from `first_seed` on.
+/// A scenario and one contender (a mechanism, a mix or TCP), to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The network and the workload.
@@ -24,7 +24,7 @@ pub struct Trial {
     pub seeds: u32,
     /// The seed of the first run. Each later run has the next seed.
     pub first_seed: u64,
-    /// The series that the run with the first seed records for the report, if any.
+    /// The time series that the run with the first seed records for the report, if any.
     pub observe: Observe,
 }
 
@@ -34,8 +34,9 @@ pub fn conduct(trials: &[Trial], jobs: usize, progress: &dyn Fn()) -> Vec<CellRe
     conduct_until(trials, jobs, &AtomicBool::new(false), &mut |_| progress())
 }
 
-/// Runs trials like [`conduct`], until all are done or `stop` is true. Then it returns the results so far at once, and abandons
-/// unfinished runs. This thread calls `ran` after each run, with all results so far in the sequence of the trials.
+/// Runs trials like [`conduct`], until all are done or `stop` is true. If `stop` is true, abandons unfinished runs, and
+/// returns the results so far at once. The calling thread calls `ran` after each run, with all results so far in the
+/// sequence of the trials.
 ///
 /// # Panics
 /// Panics if a run does.

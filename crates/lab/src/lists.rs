@@ -44,8 +44,8 @@ pub(crate) fn tied(names: &[&str]) -> String {
     format!("{} {verb} with it", listed(names, 3, "others"))
 }
 
-/// Lists names: `a`, `a and b`, `a, b and c`. Of more than `most` names, lists the first two, the number of the
-/// remaining ones, and the word `others`: `a, b and 4 others`.
+/// Lists names: `a`, `a and b`, `a, b and c`. If there are more than `most` names, lists the first two, the number of
+/// the remaining ones, and the word `others`: `a, b and 4 others`.
 pub fn listed(names: &[&str], most: usize, others: &str) -> String {
     match names {
         [] => String::new(),
@@ -61,7 +61,7 @@ pub fn capitalised(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Joins a title and conditions with ` · `, or returns the other one if either is empty.
+/// Joins a title and conditions with ` · `. If either is empty, returns the other.
 pub fn joined(title: &str, conditions: &str) -> String {
     let gap = if title.is_empty() || conditions.is_empty() { "" } else { " · " };
     format!("{title}{gap}{conditions}")

@@ -3,8 +3,8 @@
 use std::fs::TryLockError;
 use std::io;
 
-/// Turns the failure to get a lock held by another process into an error with the text `refusal`. A file system without locks
-/// is not an error.
+/// Returns an error with the text `refusal` if `lock`, the result of a try to lock a file, shows that another process
+/// holds the lock. A file system without locks is not an error.
 ///
 /// # Errors
 /// An error with the text `refusal`.

@@ -33,7 +33,7 @@ pub struct Paper {
     published: &'static str,
 }
 
-/// Declares a paper by the name of its folder, and of the file with its values, if any.
+/// Makes a `Paper` from the name of its folder and the name of the file with its published values, if it has any.
 macro_rules! paper {
     ($key:literal $(, $published:literal)?) => {
         Paper {

@@ -264,8 +264,9 @@ impl<'a> Player<'a> {
         self.mechanism.limits(&self.state).nstart.filter(|_| is_bulk)
     }
 
-    /// Returns the sample of an answer. The sample has the answered transmission only if the mechanism marks
-    /// transmissions, because otherwise a message does not show it. So one script serves every mechanism.
+    /// Returns the sample that the mechanism gets from an answer. The sample names the answered transmission only if
+    /// the mechanism marks transmissions, because otherwise an answer does not show to which transmission it belongs.
+    /// So one script serves every mechanism.
     fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
         let answered = match answered {
             None => None,

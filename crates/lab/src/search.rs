@@ -1,9 +1,9 @@
 //! A search for the parameters of a mechanism over random scenarios.
 //!
-//! A [`Set`] is drawn from a seed. On each of its scenarios, every published mechanism with random timeouts is
-//! measured; the lowest costs are the [baseline](evaluation::CostYardstick). A mechanism is then
-//! [evaluated](evaluation::Evaluation) by the ratios of its costs to the baselines. [`Halving`] proposes
-//! parameters, and a [`Journal`] stores the measurements.
+//! A [`Set`] of scenarios is drawn from a seed. On each of these scenarios, every published mechanism with random
+//! timeouts is measured; the lowest costs are the [baseline](evaluation::CostYardstick). A mechanism is then
+//! [evaluated](evaluation::Evaluation) by the ratios of its costs to the baselines. [`Halving`] proposes parameters,
+//! and a [`Journal`] stores the measurements.
 //!
 //! A [`Search`] connects these and measures nothing itself. It returns [pieces](evaluation::SearchPiece) of work, and receives
 //! their results from the threads of this process ([`Search::conduct`]) or from another program.
@@ -55,7 +55,8 @@ pub struct Search {
     batch: PieceBatch,
 }
 
-/// The pieces that must be measured before the search continues, and the journal lines with their results.
+/// A batch of pieces of work that must be measured before the search continues, and the journal lines with their
+/// results.
 #[derive(Debug, Default)]
 struct PieceBatch {
     pieces: Arc<[SearchPiece]>,
@@ -161,7 +162,8 @@ impl Search {
         self.found.iter().min_by(|a, b| a.loss().total_cmp(&b.loss()))
     }
 
-    /// Returns every evaluation that this search has requested, in sequence. A journal may contain others.
+    /// Returns every evaluation that this search has requested, in sequence. The journal may contain further
+    /// evaluations.
     pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
         let all = distinct(&self.evaluated).into_iter();
         all.filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
@@ -241,7 +243,8 @@ impl Search {
     }
 
     /// Returns the number of runs that are done, and the most runs of the whole search. Runs with results in the
-    /// journal count as done, and so do runs that a rung saves because it has fewer points than it may have.
+    /// journal count as done. If a rung, a step of `Halving`, has fewer points than its maximum, the runs that it saves
+    /// count as done, too.
     pub fn progress(&self) -> (usize, usize) {
         (self.batch.end - self.batch.left, self.batches().iter().sum())
     }
@@ -296,8 +299,8 @@ impl Search {
         }
     }
 
-    /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios. Returns no
-    /// mechanism if it has ended.
+    /// Returns the mechanisms whose evaluations the search waits for, each once, and the number of scenarios on which
+    /// they are evaluated. Returns no mechanism if the search has ended.
     fn wanted(&self) -> (Vec<String>, usize) {
         let Some(halving) = &self.halving else {
             return (distinct(self.terms.mechanisms.iter().cloned()), self.set.scenarios.len());

@@ -12,7 +12,7 @@ use super::parallel::each;
 
 /// The time from one picture to the next, in hundredths of a second.
 const DELAY: u16 = 10;
-/// The number of pictures that are drawn at a time, which bounds their memory.
+/// The number of pictures that are drawn at the same time. The number limits the memory for them.
 const CHUNK: usize = 32;
 /// The number of pictures from which the palette is taken.
 const SAMPLES: usize = 12;

@@ -19,7 +19,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis without values, for rows of names.
+    /// Returns an axis without values, for a chart with rows that have names instead.
     pub(super) fn names() -> Self {
         Self::default()
     }
@@ -44,8 +44,8 @@ impl Axis {
         Self { percent: true, ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0], ..Self::linear(title, "", [0.0, 1.02]) }
     }
 
-    /// Returns an axis that holds these values with a little room beside them. It is logarithmic where a linear one would
-    /// squeeze most of the chart into a corner.
+    /// Returns an axis that holds these values with a little room beside them. It is logarithmic if all values are
+    /// above 0 and the ratio of the largest to the smallest is above `LOGARITHMIC_FROM`.
     pub(super) fn around(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
         let [low, high] = extent(values);
         if low > 0.0 && high / low > LOGARITHMIC_FROM {
@@ -107,7 +107,8 @@ impl Axis {
     }
 }
 
-/// Returns the least and the greatest finite value. The greatest is at least 0, and the least is infinite without values.
+/// Returns the least and the greatest of the finite values. The greatest is at least 0. Without finite values, the
+/// least is infinite.
 pub(super) fn extent(values: &[f64]) -> [f64; 2] {
     let finite = || values.iter().copied().filter(|value| value.is_finite());
     [finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max)]

@@ -21,7 +21,7 @@ pub(super) struct Chart {
     pub(super) body: Body,
 }
 
-/// The content between the axes.
+/// The content of a chart, between its axes.
 pub(super) enum Body {
     /// Lines of mechanisms, with intervals around them where there are any.
     Lines { lines: Vec<Curve> },
@@ -59,7 +59,7 @@ pub(super) struct Curve {
     /// upper ends.
     pub(super) low: Vec<f64>,
     pub(super) high: Vec<f64>,
-    /// Whether a value lasts until the next point.
+    /// Whether a value lasts until the next point, so that the line is drawn in steps.
     pub(super) steps: bool,
     /// Whether points are drawn, and no line between them.
     pub(super) dots: bool,

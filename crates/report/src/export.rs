@@ -14,7 +14,7 @@ use super::panels::Charts;
 use super::parallel::each;
 use super::plates::Plates;
 
-/// The pixels of a PNG for each pixel of 1/96 inch: 288 an inch.
+/// The scale of a PNG: its pixels in each direction for 1/96 inch. An inch has 288 pixels.
 const SCALE: f32 = 3.0;
 /// The pixels of an SVG in an inch.
 const DPI: f32 = 96.0;

@@ -42,13 +42,13 @@ pub(super) fn headings(names: impl IntoIterator<Item = impl Display>) -> String 
     names.into_iter().map(heading).collect()
 }
 
-/// Returns headings by which the reader can sort a table, with words below each.
+/// Returns headings that sort a table when the reader clicks on them, each with a smaller text below its name.
 pub(super) fn sorting_headings<'a>(columns: impl IntoIterator<Item = (impl Display, &'a str)>) -> String {
     let button = |(name, below)| format!("<button type=\"button\">{name}<small>{below}</small></button>");
     headings(columns.into_iter().map(button))
 }
 
-/// Returns HTML that is folded behind a line.
+/// Returns HTML that is hidden until the reader unfolds it by a click on the text `line`.
 pub(super) fn folded(line: &str, html: &str) -> String {
     format!("<details><summary>{line}</summary>{html}</details>")
 }

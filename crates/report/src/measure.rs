@@ -15,7 +15,7 @@ pub(super) struct PageMetric {
     pub(super) leads: bool,
 }
 
-/// A kind of workload, by the metrics that apply to it.
+/// A kind of workload, which determines the metrics that the page shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WorkloadClass {
     /// Clients finish after a number of exchanges.

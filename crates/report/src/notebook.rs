@@ -58,8 +58,8 @@ impl Report {
     }
 }
 
-/// Returns the chart that a name of a chart or of a column means; `None` for an unknown name. Without a name, returns
-/// the first chart that compares mechanisms.
+/// Returns the chart with this name, or else the chart that shows the column with this name; `None` for an unknown
+/// name. Without a name, returns the first chart that compares mechanisms.
 fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
     let Some(name) = name else {
         // Points compare with a paper, and not mechanisms with each other.
@@ -191,7 +191,7 @@ fn dash(style: Style) -> String {
     }
 }
 
-/// Returns text that plotly does not read as markup.
+/// Returns `text` in a form that plotly does not read as markup.
 fn plain(text: &str) -> String {
     // The ampersand first, because the other replacements contain one.
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

@@ -7,7 +7,7 @@ use coapace_lab::results::Metric;
 use super::rounded::rounded;
 use super::view::View;
 
-/// The value that colours a heat map.
+/// The kind of value by which the squares of a heat map are coloured.
 #[derive(Clone, Copy)]
 pub(super) enum PairValue {
     /// The relative share of the throughput, or of the goodput of transfers: 1 is fair.
@@ -16,7 +16,7 @@ pub(super) enum PairValue {
     Kept,
 }
 
-/// The values of a heat map, which is coloured by one [`PairValue`].
+/// The values of a heat map, whose squares are coloured by one [`PairValue`].
 pub(super) struct Pairs {
     /// Whether the mechanisms are compared by transfers.
     pub(super) of_transfers: bool,

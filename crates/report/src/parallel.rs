@@ -5,7 +5,8 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Calls `work` with each item and returns the results, sorted like the items. Each core takes neighbouring items.
+/// Calls `work` with each item, and returns the results in the sequence of the items. Each core takes neighbouring
+/// items.
 ///
 /// # Errors
 /// Returns the error of the first item that has one.

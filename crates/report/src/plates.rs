@@ -1,4 +1,4 @@
-//! Charts as files: which of them, and in what form.
+//! Charts as files: which charts are written, and in which form.
 
 use std::str::FromStr;
 

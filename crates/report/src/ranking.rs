@@ -156,8 +156,9 @@ fn maps(ranking: &Ranking) -> String {
     html
 }
 
-/// Returns a table of squares, a row for each cell that has this [`ratio`], and a column for the best in hindsight, if there
-/// are `choices`. Each square leads to the section of its cell.
+/// Returns a table of coloured squares: a row for each cell that has this [`ratio`], and a column for each mechanism.
+/// If there are `choices`, the first column of squares has the best mechanism in hindsight. Each square links to the
+/// section of its cell.
 fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -> String {
     let mut head = headings(["", "Cell"]);
     if !choices.is_empty() {

@@ -15,14 +15,14 @@ pub struct Report {
     pub subtitle: String,
     /// The command that made the results.
     pub command: String,
-    /// The commit of the program that made them.
+    /// The commit of the program that made the results.
     pub commit: String,
     /// The results. Mechanisms are compared within a group.
     pub groups: Vec<CellGroup>,
     /// The published results and the bounds that they are compared with.
     pub references: References,
-    /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
-    /// with the pairs.
+    /// The results of every pair of mechanisms. If there are any, the page begins with the pairs, and the groups have
+    /// the runs in which all clients have the same mechanism.
     pub coexistence: Option<Matrix>,
     /// The scores of a paper under other values of its unpublished conditions. If there are any, the page shows nothing else.
     pub sensitivity: Option<Sensitivity>,

@@ -31,7 +31,8 @@ pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
     SensitivityScore::COUNTS.into_iter().filter_map(map).collect()
 }
 
-/// Returns a table of squares: blue where more is met than with the chosen values, orange where less is.
+/// Returns a table with a square for each pair of values: blue if more results are met than with the chosen values,
+/// orange if fewer are.
 fn heat_map(sensitivity: &Sensitivity, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
     let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
     // The strongest colour is the largest change in this table, because tables differ in the number of values.

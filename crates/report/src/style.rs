@@ -2,7 +2,8 @@
 
 use coapace_scenario::Hash64;
 
-/// Colours that differ with any colour vision: Okabe and Ito's, tuned to white paper, the first of them neutral.
+/// Colours that readers with any colour vision can distinguish: Okabe and Ito's, tuned to white paper, the first of
+/// them neutral.
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 

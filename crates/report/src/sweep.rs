@@ -58,7 +58,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
     charts
 }
 
-/// Returns an axis for the values of a knob. It is logarithmic where this spaces them more evenly.
+/// Returns an axis for the values of a knob. It is logarithmic if a logarithmic scale spaces the values more evenly.
 fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
     let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
     xs.sort_by(f64::total_cmp);

@@ -310,7 +310,7 @@ pub(super) fn mechanism(number: usize, name: &str) -> String {
     )
 }
 
-/// Adds a cell that sorts by its value. An unknown value sorts last.
+/// Adds a cell of a table that the page sorts by `value`. An unknown value sorts last.
 pub(super) fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
     let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
 }

@@ -9,7 +9,7 @@ use coapace_lab::results::CellResult;
 use super::{Manifest, ManifestCell};
 use crate::Table;
 
-/// A run whose events differ from those recorded.
+/// A run whose events differ between the record and its repetition, or that only one of both contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingRun {
     /// A description of the run: the name of the scenario, the values of its knobs and its hash, the mechanism, and the

@@ -51,7 +51,7 @@ pub struct ProgramVersion {
     pub commit: String,
 }
 
-/// A scenario and a mechanism, with the hash of each of their runs.
+/// A cell, a scenario and a mechanism, with the hash of each of its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestCell {
@@ -96,7 +96,7 @@ impl Manifest {
 }
 
 impl ManifestCell {
-    /// Makes the record of a cell, with the hashes of those runs that `result` has.
+    /// Makes the record of a cell, with the hash of every run in `result`.
     pub fn of(result: &CellResult) -> Self {
         let cell = &result.cell;
         Self {

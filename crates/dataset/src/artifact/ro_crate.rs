@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::{ArtefactFile, METADATA, Manifest};
 
-/// The licences of the program and its scenarios, and of the published values: the address and the name of each.
+/// The address and the name of each licence: first of the program and its scenarios, then of the published values.
 const LICENSES: [(&str, &str); 2] = [
     ("https://spdx.org/licenses/MIT", "MIT License"),
     ("https://spdx.org/licenses/Apache-2.0", "Apache License 2.0"),
 ];
 
-/// The identifier of the program in the metadata. The identifiers of its action and of the paper follow.
+/// The identifier of the program in the metadata. The next constants are the identifiers of its action and of the
+/// paper.
 const PROGRAM: &str = "#coapace";
 const ACTION: &str = "#reproduction";
 const PAPER: &str = "#paper";

@@ -115,10 +115,10 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     columns
 }
 
-/// The prefix of the names of those columns that have knobs or keys with units as plain numbers.
+/// The prefix of the name of a column that has the values of a knob or key as plain numbers, without their units.
 const NUMBER: &str = "number.";
 
-/// Returns the name of the column that has the values of this knob's or key's column as plain numbers.
+/// Returns the name of the column of plain numbers that belongs to `column`, the column of a knob or key.
 fn number_of(column: &str) -> String {
     format!("{NUMBER}{}", column.strip_prefix("knob.").unwrap_or(column))
 }

@@ -13,9 +13,9 @@ use coapace_run::workers::make_all;
 use super::columns::Row;
 use super::{Check, Columns, Plan, SweepDirectory, Unit, part};
 
-/// The limits of the time for which finished rows wait to be written. Between these limits it is a fiftieth of the
-/// sweep's time so far: a short sweep loses little if it is killed, and a long one does not create a hundred thousand
-/// files.
+/// The shortest and the longest time for which finished rows wait to be written. Between these limits the time is a
+/// fiftieth of the duration of the sweep so far. So a short sweep loses little if it is killed, and a long one does not
+/// create a hundred thousand files.
 const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// The maximum number of rows of a part.
@@ -93,8 +93,8 @@ struct Work {
 }
 
 impl Work {
-    /// Makes run `place` and adds it to the part; `None` if the plan has no such run, or if the part was closed before the run
-    /// ended.
+    /// Makes run number `place` and adds it to the part. Returns `None` if the plan has no such run, or if the part was
+    /// closed before the run ended.
     fn make(&self, place: usize) -> Option<io::Result<()>> {
         let row = self.plan.make(self.units.get(place)?)?;
         if let Err(error) = (self.check)() {

@@ -15,7 +15,7 @@ use super::{Columns, Key, Plan, Shard, Unit};
 /// The error message if another process writes into the directory.
 const HELD: &str = "another sweep writes into it: wait for its end, or give every process a shard of its own, such as 1/2 and 2/2";
 
-/// A directory with the parts of a sweep, open for one process, or for one process for each shard.
+/// A directory with the parts of a sweep. It is open for one process alone, or for one process for each shard.
 #[derive(Debug)]
 pub struct SweepDirectory {
     path: PathBuf,

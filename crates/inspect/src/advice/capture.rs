@@ -89,8 +89,8 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// The interfaces in a capture that a simulation wrote: their names, and the point that each name means. Of these,
-/// `coapace serve --pcap` writes the first two, as seen from the server.
+/// The interfaces in a capture that a simulation wrote: their names, and the point that each name means.
+/// `coapace serve --pcap` writes only the first two, as seen from the server.
 const SIMULATED: [(&str, Point); 3] =
     [("sent", Point::Sender), ("delivered", Point::Receiver), ("discarded", Point::Loss)];
 

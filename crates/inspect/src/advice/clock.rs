@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::EXCHANGE_LIFETIME_S;
 
-/// A packet may be earlier than the previous one by this much without a step of the clock: packets of several
-/// interfaces may be out of sequence.
+/// The largest time by which a packet may be earlier than the packet before without a step of the clock: packets of
+/// several interfaces may be out of sequence.
 const DISORDER: Span = Span::from_nanos(100_000_000);
 
 /// The length of a silence that ends an era: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
@@ -21,8 +21,8 @@ const SILENCE: Span = Span::from_secs(EXCHANGE_LIFETIME_S);
 /// A silence of this length always counts as a step.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// A silence this many times as long as the longest silence within an era counts as a step, if there are at least
-/// [`USUAL`] packets and no other pause.
+/// A silence counts as a step if it is more than this many times as long as the longest silence within an era. The capture must
+/// have at least [`USUAL`] packets, and no other pause.
 const FAR_LONGER: f64 = 20.0;
 
 /// The number of packets needed to judge how long silences usually are.

@@ -34,7 +34,7 @@ pub enum From {
     Server,
 }
 
-/// A message with its copies and their answers.
+/// An exchange in a capture: a message, its copies, and the answers to them.
 #[derive(Clone, Debug)]
 pub struct CapturedExchange {
     /// The number of the client–server pair in [`Traffic::pairs`](super::traffic::Traffic::pairs).
@@ -189,7 +189,8 @@ impl CapturedExchange {
         }
     }
 
-    /// Returns whether a message with the same Message ID or token is a copy, and not a new message that reuses it.
+    /// Returns whether a message with the same Message ID or token is a copy of this exchange's message, and not a new
+    /// message that reuses the Message ID or token.
     fn has_copy(&self, at: Time, seen: &SeenMessage) -> bool {
         let Some(last) = self.copies.last() else { return false };
         let since_first = at - self.began_at();
@@ -275,7 +276,8 @@ impl Exchanges {
         }
     }
 
-    /// Adds a separate or non-confirmable response to the exchange with the same token. Returns whether there is one.
+    /// Adds a separate or non-confirmable response to the exchange with the same token. Returns whether there is such
+    /// an exchange.
     fn respond(
         &mut self,
         at: Time,

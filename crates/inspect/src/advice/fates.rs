@@ -18,10 +18,11 @@ pub struct Transmission {
     pub fate: Fate,
 }
 
-/// The fate of a transmission.
+/// The fate of a transmission: answered, lost, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// The transmission was answered after this many seconds. The second value is how certain that is.
+    /// The transmission was answered after this many seconds. The second value says how certain it is that the answer
+    /// belongs to this copy.
     Answered(f64, Certainty),
     /// The transmission or its answer was lost.
     Lost,
@@ -38,7 +39,7 @@ pub enum Certainty {
     /// There are at least as many answers as copies, so they are paired in sequence.
     InOrder,
     /// There are fewer answers than copies. The answers are paired with the copies that give the round-trip times
-    /// closest to others around that time.
+    /// closest to other round-trip times around that time.
     Likely,
 }
 
@@ -169,8 +170,8 @@ fn certain(exchange: &CapturedExchange) -> Option<Vec<(usize, f64)>> {
     pairs.map(|(number, (copy, answer))| (copy.at <= answer.at).then(|| since(number, answer.at))?).collect()
 }
 
-/// Pairs answers with copies in sequence, so that the round-trip times are close to others around that time. Returns
-/// the answered copies with their round-trip times in seconds, the last one first.
+/// Pairs answers with copies in sequence, so that the round-trip times are close to other round-trip times around that
+/// time. Returns the answered copies with their round-trip times in seconds, the last one first.
 fn likely(exchange: &CapturedExchange, around: &Around) -> Vec<(usize, f64)> {
     let (copies, answers) = (&exchange.copies, &exchange.answers);
     let expected: Vec<f64> = copies.iter().map(|copy| around.at(copy.at)).collect();

@@ -120,8 +120,8 @@ pub struct RoundTrips {
     /// The number of round-trip times from exchanges with at least as many answers as copies, which are paired in
     /// sequence.
     pub in_order: usize,
-    /// The number of round-trip times from exchanges with fewer answers than copies. The pairs are chosen so that these
-    /// times are closest to others nearby.
+    /// The number of round-trip times from exchanges with fewer answers than copies. Answers and copies are paired so
+    /// that these times are closest to other round-trip times around the same moment.
     pub likely: usize,
     /// The shortest round-trip time.
     pub min_s: f64,

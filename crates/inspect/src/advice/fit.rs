@@ -17,10 +17,10 @@ const SEED: u64 = 0x000a_d71c_e000;
 /// The number of paths that are tried after the initial guesses.
 pub const TRIES: u64 = 240;
 
-/// The least number of exchanges that a try simulates. If one run has fewer, a try has several runs.
+/// The least number of exchanges in the simulation of a path. If one run has fewer, several runs are made.
 const EXCHANGES: u32 = 2_000;
 
-/// The maximum number of runs of a try.
+/// The maximum number of runs in the simulation of a path.
 const MOST_RUNS: u32 = 8;
 
 /// A path whose rate is this many times the highest rate in the capture behaves like a path with any higher rate.

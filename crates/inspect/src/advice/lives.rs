@@ -18,8 +18,8 @@ use super::pair::Pair;
 /// A counter continues if the next number is at most this much higher: messages to other peers also take numbers.
 const NEAR: u64 = 256;
 
-/// Numbers come from a counter if at least this share of them continues the previous one. With random Message IDs, 1 in
-/// 256 does.
+/// Numbers come from a counter if at least this share of them continues the number before. With random Message IDs,
+/// this share is 1/256.
 const COUNTED: f64 = 0.1;
 
 /// The restarts of clients.
@@ -30,7 +30,7 @@ pub struct Starts {
     pub clients: u32,
     /// The number of restarts.
     pub restarts: u32,
-    /// The number of clients that can show a restart, because they have at least two exchanges.
+    /// The number of clients with at least two exchanges. Only they can show a restart.
     pub could: u32,
     /// The number of clients that restarted.
     pub did: u32,
@@ -110,15 +110,15 @@ pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> 
 }
 
 impl Starts {
-    /// Returns whether at least half of the clients that can show a restart did restart. Otherwise a few did by
-    /// accident.
+    /// Returns whether at least half of the clients that can show a restart did restart. If fewer did, their restarts
+    /// count as accidents.
     pub fn are_usual(&self) -> bool {
         self.restarts > 0 && self.did * 2 >= self.could
     }
 }
 
-/// Returns the places of each client's exchanges, in sequence. Ports that one address used one after the other, towards
-/// one server, belong to one client.
+/// Returns, for each client, the indices of its exchanges in sequence. Ports that one address used one after the other,
+/// towards one server, belong to one client.
 fn chained(exchanges: &[CapturedExchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     let mut of_pair: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (number, exchange) in exchanges.iter().enumerate().filter(|(_, it)| it.from == From::Client) {

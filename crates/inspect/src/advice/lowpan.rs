@@ -138,8 +138,8 @@ fn of_packet(
     Err(Skipped::NotUdp)
 }
 
-/// Returns the header of a packet, changed so that its addresses need no compression contexts: a capture does not
-/// contain them. The addresses become link-local, with the same interface identifiers, which also distinguish the
+/// Returns the header of a packet, changed so that its addresses need no compression contexts, which a capture does not
+/// contain. The addresses become link-local. They keep their interface identifiers, which are enough to distinguish the
 /// nodes. smoltcp does not support the implied context 0.
 fn without_contexts(bytes: &[u8]) -> Vec<u8> {
     const SAC: u8 = 1 << 6;

@@ -113,8 +113,8 @@ impl Replay {
         }
     }
 
-    /// Replays every known mechanism. If `own`, the mechanism nearest to the clients, explains their timeouts and is
-    /// not a known one, it is replayed, too.
+    /// Replays every known mechanism. `own` is the mechanism nearest to the clients. It is replayed, too, if it
+    /// explains the clients' timeouts and is not among the known mechanisms.
     pub fn all(&self, own: Option<&Nearest>) -> Vec<Replayed> {
         let known = naming::mechanisms();
         let own = own.filter(|own| own.is_near() && known.find(&own.mechanism).is_none());

@@ -55,7 +55,7 @@ impl AdviceReport<'_> {
         Ok(())
     }
 
-    /// Returns why the capture contains no exchanges, with advice.
+    /// Returns a text that says why the capture contains no exchanges, with advice.
     pub fn nothing(&self) -> String {
         let read = &self.findings.reading;
         let mut parts = vec![format!("no confirmable CoAP requests in {} packets", read.packets)];
@@ -139,7 +139,7 @@ fn reading(out: &mut impl Write, report: &AdviceReport<'_>) -> io::Result<()> {
     writeln!(out, "  {of} {side} ({because})")
 }
 
-/// Returns the steps of the clock as text. Those after [`STEPS_SHOWN`] are only counted.
+/// Returns the steps of the clock as text. The first [`STEPS_SHOWN`] are described, the others only counted.
 fn steps(all: &[ClockStep]) -> String {
     let one = |step: &ClockStep| {
         let (way, by_s) = if step.by_s < 0.0 { ("back", -step.by_s) } else { ("forward", step.by_s) };

@@ -47,8 +47,8 @@ pub enum CaptureEnd {
 pub struct Reading {
     /// Ports of servers in addition to 5683.
     pub ports: Vec<u16>,
-    /// Where the capture was taken, if known. From a simulated capture, which has every packet at several points, it
-    /// selects the packets that a capture taken there would have.
+    /// Where the capture was taken, if known. A simulated capture has every packet at several points. Only the packets
+    /// that a capture at this end would have are read from it; without a value, the packets at the clients.
     pub side: Option<CaptureEnd>,
 }
 

@@ -42,8 +42,8 @@ pub struct ObservedWorkload {
     pub given_up: u64,
     /// The number of retransmissions after which an exchange is given up; `None` if none was given up.
     pub max_retransmit: Option<u8>,
-    /// The median time from the first copy of an exchange to giving it up, in seconds, as far as the next request shows
-    /// it; `None` if it does not.
+    /// The median time from the first copy of an exchange to giving the exchange up, in seconds. The time is inferred
+    /// from the next request; `None` if no next request shows it.
     pub gives_up_after_s: Option<f64>,
     /// The median lengths of a request and of its answer as IP packets, in bytes.
     pub packet_bytes: [u32; 2],
@@ -62,9 +62,9 @@ const ACK_TIMEOUT_S: f64 = 2.0;
 const CONSTANT: f64 = 0.05;
 
 impl ObservedWorkload {
-    /// Returns whether clients give up sooner than RFC 7252 does with one retransmission fewer. One fewer, because a
-    /// patient endpoint with short timeouts makes one more copy than MAX_RETRANSMIT (decision 0039), and waits only as
-    /// long as RFC 7252.
+    /// Returns whether clients give up clearly sooner than RFC 7252 would give up after one retransmission fewer than
+    /// they make. The comparison is with one fewer, because a patient endpoint with short timeouts makes one more copy
+    /// than MAX_RETRANSMIT (decision 0039), but waits only as long as RFC 7252.
     pub fn is_impatient(&self) -> bool {
         self.gives_up_after_s.zip(self.max_retransmit).is_some_and(|(after_s, retransmissions)| {
             after_s < 0.95 * ACK_TIMEOUT_S * (f64::from(retransmissions).exp2() - 1.0)
@@ -141,7 +141,7 @@ impl ObservedWorkload {
     }
 }
 
-/// Returns the median of times, and whether at least nine in ten are close to it.
+/// Returns the median of times, and whether at least nine in ten of the times are close to it.
 fn middle(times: &mut [f64]) -> (f64, bool) {
     times.sort_by(f64::total_cmp);
     let at = |share| quantile(times, share).unwrap_or(0.0);

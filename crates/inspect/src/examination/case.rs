@@ -82,7 +82,7 @@ pub struct ExaminationTarget {
     pub counter: Option<Options>,
     /// Whether the examination is short.
     pub is_quick: bool,
-    /// The Message ID of the first request to a server. Later ones count up from it.
+    /// The Message ID of the first request to a server. The Message IDs of later requests count up from it.
     pub first_message_id: u16,
     /// Whether a command starts the client, so that its exit is visible and each start makes a request.
     pub has_command: bool,

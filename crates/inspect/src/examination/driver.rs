@@ -84,7 +84,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// If a client ends this many times without a request, its case ends and counts as not tested.
 const MAX_SILENT_STARTS: u32 = 3;
 
-/// A socket has failed if it returns more errors than this, one after the other.
+/// The number of consecutive errors above which a socket counts as failed.
 const MOST_ERRORS: u32 = 1_000;
 
 /// The pause after an error of a socket.
@@ -230,7 +230,7 @@ type LaneDatagram = (usize, SocketAddr, Vec<u8>, u32, Duration);
 /// An arrived datagram, or the error that ended the reception of a lane.
 type Arrival = io::Result<LaneDatagram>;
 
-/// One case with its sockets.
+/// A case while it runs, with its sockets and its clients.
 struct CaseStage<'a> {
     plan: &'a ExaminationPlan,
     case: &'static Case,

@@ -8,7 +8,8 @@ use crate::results::Metric;
 /// A function that returns the value of a column.
 type Of = fn(&&Encounter) -> SheetValue;
 
-/// The first columns of every row: name, meaning and value. In the run of a mechanism alone, it is its own rival.
+/// The first columns of every row: name, meaning and value. If all clients have the same mechanism, it is also its own
+/// rival.
 pub(crate) const FIRST: &[Column<Of>] = columns! {
     /// The mechanism that the row is about.
     "mechanism" => |it| (&it.own.mechanism).into(),

@@ -8,8 +8,8 @@ const FAIR: f64 = 0.05;
 /// The maximum number of mechanisms that a sentence lists by name.
 const NAMED: usize = 3;
 
-/// The results of one mechanism against each of the others. A relative share is the share of the throughput, or of the goodput
-/// of transfers, divided by the share of the clients: 1 is fair.
+/// The results of one mechanism against each of the others. A relative share is the mechanism's share of the
+/// throughput, or of the goodput of transfers, divided by its share of the clients: 1 is fair.
 #[derive(Clone, Debug)]
 pub struct ShareStanding {
     /// The index of the mechanism in [`Matrix::mechanisms`].

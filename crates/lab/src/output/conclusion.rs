@@ -12,13 +12,13 @@ const MOST_CLAUSES: usize = 3;
 
 /// The comparison of mechanisms by one metric under all conditions.
 ///
-/// If there are at least two published mechanisms with random timeouts, only these are compared. Otherwise the best
-/// mechanism would often be one of this project, or one that wins by lock-step ([`Section`]).
+/// If there are at least two published mechanisms with random timeouts, only these are compared. Among all mechanisms,
+/// the best one would often be one of this project, or one that wins by lock-step ([`Section`]).
 pub struct Conclusion<'a> {
     metric: Metric,
     /// The noun for the mechanisms that are compared: `mechanisms` or `published mechanisms`.
     noun: &'static str,
-    /// Each condition in words, with its contest.
+    /// Each condition in words, with the contest of the mechanisms under this condition.
     contests: Vec<(String, Contest<'a>)>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Conclusion<'a> {
         of("published mechanisms", compare(true)).or_else(|| of("mechanisms", compare(false)))
     }
 
-    /// Returns each condition in words, with its contest.
+    /// Returns each condition in words, with the contest of the mechanisms under this condition.
     pub fn contests(&self) -> impl Iterator<Item = (&str, &Contest<'a>)> {
         self.contests.iter().map(|(place, contest)| (place.as_str(), contest))
     }

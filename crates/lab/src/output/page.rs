@@ -78,7 +78,8 @@ impl Paper {
     }
 }
 
-/// Returns how many of these results are near the published ones. UDP and TCP are counted separately if there are both.
+/// Returns a text on how many of these results are near the published ones. UDP and TCP are counted separately if there
+/// are both.
 fn near(results: &[&CellResult], references: &References) -> String {
     // Apart, because the values of TCP depend on a stack that papers hardly describe.
     let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
@@ -91,7 +92,7 @@ fn near(results: &[&CellResult], references: &References) -> String {
     format!("{all}; UDP: {}; TCP: {}", share(&udp, 0.12), share(&tcp, 0.15))
 }
 
-/// Returns how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
+/// Returns a text on how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
 fn share(results: &[&CellResult], references: &References, bound: f64) -> String {
     let error =
         |result: &&&CellResult| references.relative_error(result).is_some_and(|error| error.abs() <= bound);
@@ -152,7 +153,8 @@ fn plain_values(results: &[CellResult], references: &References) -> String {
     format!("\n## Values\n\n{}", table(&columns, columns.len() - 3, rows))
 }
 
-/// Returns each table of a paper whose values are judged by a factor, with these values.
+/// Returns, for each table of a paper whose values are judged by a factor, a section of Markdown: how many values are
+/// within the factor, and a table of the published and measured values.
 fn tables(results: &[CellResult], references: &References) -> String {
     let mut judged = judged(results, references);
     let place = |one: &Judged| results.iter().position(|result| std::ptr::eq(result, one.result));

@@ -17,7 +17,8 @@ use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 /// A function that returns the value of a column for a row.
 type Of = Box<dyn Fn(&ResultRow<'_>) -> SheetValue + Send + Sync>;
 
-/// The columns of the rows of some cells. They are determined before any run.
+/// The columns of a table with a row for each of some cells, or for each of their runs. The columns are chosen before
+/// any run.
 pub struct Rows<'a> {
     references: &'a References,
     columns: Vec<(String, Of)>,

@@ -118,7 +118,7 @@ impl Sheet {
         self
     }
 
-    /// Adds a column for each knob of `cells`. `own` has the cell of each row.
+    /// Adds a column for each knob of `cells`. `own` has the cell of each row, from which the values come.
     pub(crate) fn with_knobs<'a>(
         mut self,
         cells: impl IntoIterator<Item = &'a Cell>,

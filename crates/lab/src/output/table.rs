@@ -32,7 +32,8 @@ const MECHANISM: &str = "mechanism";
 /// A block lists published mechanisms first, then mechanisms of this project, others, and mechanisms without random timeouts,
 /// each sorted from the best. If no condition has several mechanisms, there is one block, in the sequence of the results.
 ///
-/// The table fits the width of its [`Look`]. One that is too wide leaves out columns and lists them below. No word is cut.
+/// The table fits the width of its [`Look`]. A table that is too wide leaves out columns and lists them below. No word
+/// is cut.
 pub fn terminal_table(results: &[CellResult], references: &References, look: Look) -> String {
     if results.is_empty() {
         return "no results\n".into();
@@ -76,7 +77,8 @@ pub fn terminal_table(results: &[CellResult], references: &References, look: Loo
     )
 }
 
-/// Returns sentences on who gave up and which mechanism is best, a line for each.
+/// Returns sentences on the exchanges, clients or transfers that were given up, and on the best mechanism, a line for
+/// each.
 fn said(headline: Metric, results: &[CellResult]) -> String {
     // Only messages that arrived have a delay, so delivery comes first.
     let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };

@@ -8,7 +8,7 @@ pub(super) struct Claim {
     /// The name of the scenario, and the settings of the condition.
     pub(super) scenario: String,
     pub(super) settings: Vec<(String, String)>,
-    /// The name of the mechanism here, which may differ from the paper's name.
+    /// The name of the mechanism in this program, which may differ from its name in the paper.
     pub(super) mechanism: String,
     /// The number of seeds of full runs, if it differs from the scenario's.
     pub(super) seeds: Option<u32>,

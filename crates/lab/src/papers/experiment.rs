@@ -10,11 +10,11 @@ use crate::grid::with_each;
 use crate::papers::{Chain, Order, Published, Ranked};
 use crate::results::Metric;
 
-/// Conditions, and the claims about the mechanisms under each of them.
+/// An experiment of a paper: its conditions, and the claims about the mechanisms under each of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
-    /// The scenario, if it is not the main one of the paper.
+    /// The scenario, if it is not the paper's main scenario.
     scenario: Option<String>,
     /// Settings of the scenario that all conditions share.
     #[serde(default)]
@@ -35,14 +35,14 @@ pub(super) struct Experiment {
     claims: Vec<Said>,
 }
 
-/// A ranking or a ratio, and the likely reason if it does not hold here.
+/// A published ranking or ratio, and the likely reason if it does not hold in our runs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
     metric: Metric,
     /// The ranking of the paper's mechanisms, or a ratio of two.
     says: Chain,
-    /// The likely reason if the claim does not hold here, in a line.
+    /// The likely reason if the claim does not hold in our runs, in a line.
     #[serde(default)]
     why: String,
 }
@@ -108,7 +108,7 @@ impl Experiment {
     }
 }
 
-/// Returns the settings of each combination of values.
+/// Returns the settings of each condition: the shared settings, and one combination of the values in `sweep`.
 pub(super) fn swept(
     set: &BTreeMap<String, String>,
     sweep: &BTreeMap<String, Vec<String>>,

@@ -53,8 +53,9 @@ impl Judged<'_> {
         if self.within() { "within" } else { "beyond" }
     }
 
-    /// Returns this comparison with another published value: the value of the witness that is nearest to the measured
-    /// one. Returns `None` without a witness, or if nothing was measured.
+    /// Returns this comparison with a value of the witness in place of the published value: of all values in the
+    /// witness's range, the one nearest to the measured value. Returns `None` without a witness, or if nothing was
+    /// measured.
     pub fn by_witness(&self) -> Option<Self> {
         let published = self.witness?.nearest(self.value.measured?);
         Some(Self { value: Compared { published, ..self.value }, ..*self })
@@ -81,9 +82,9 @@ impl Judged<'_> {
             && !self.witness.is_some_and(witness_is_within)
     }
 
-    /// Returns the place of the published value among random means of our runs, as a quantile from 0 to 1. Each mean is
-    /// over as many runs as the paper averaged; `None` if that number is unknown, or if the metric has no value in any
-    /// run.
+    /// Returns the quantile of the published value among random means of our runs, from 0 to 1. Each mean is over as
+    /// many runs as the paper averaged. Returns `None` if the number of averaged runs is unknown, or if the metric has
+    /// no value in any run.
     pub fn quantile(&self) -> Option<f64> {
         let published = self.value.published;
         self.share_of_means(|mean| {
@@ -93,15 +94,16 @@ impl Judged<'_> {
     }
 
     /// Returns the share of random means of our runs that are within the factor of our own value, from 0 to 1. Each
-    /// mean is over as many runs as the paper averaged; `None` if that number is unknown. A paper with results like
-    /// ours would be within the factor that often.
+    /// mean is over as many runs as the paper averaged. A paper with results like ours would be within the factor with
+    /// this probability. Returns `None` if the number of averaged runs is unknown, or if the metric has no value in any
+    /// run.
     pub fn repeated(&self) -> Option<f64> {
         self.share_of_means(|mean| u8::from(self.is_within(mean)).into())
     }
 
-    /// Returns the average of `counts` over [`DRAWS`] random means. Each mean is over as many runs as the paper
-    /// averaged, drawn with replacement from our runs with the metric. Returns `None` if there are no such runs, or if
-    /// the number of averaged runs is unknown or 0.
+    /// Draws [`DRAWS`] random means, and returns the average of `counts` over them. Each mean is over as many runs as
+    /// the paper averaged, drawn with replacement from our runs with the metric. Returns `None` if there are no such
+    /// runs, or if the number of averaged runs is unknown or 0.
     ///
     /// The random draws are the same for every call.
     fn share_of_means(&self, counts: impl Fn(f64) -> f64) -> Option<f64> {
@@ -121,8 +123,8 @@ impl Judged<'_> {
         Some((0..DRAWS).map(mean).map(counts).sum::<f64>() / f64::from(DRAWS))
     }
 
-    /// Sorts the worst first: by the factor between the published and the measured value, divided by the factor of the
-    /// table.
+    /// Compares two values, so that a sort puts the worst first: the value with the greatest factor between published
+    /// and measured value, divided by the factor of the table.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.badness().total_cmp(&self.badness())
     }

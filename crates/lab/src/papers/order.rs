@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::lists::repeated;
 use crate::results::Metric;
 
-/// A published relation between the values of two mechanisms under the same conditions.
+/// A published relation of one mechanism's value to another mechanism's value under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The metric.
     pub metric: Metric,
-    /// The relation of this mechanism's value to the other's.
+    /// The relation of the first mechanism's value to the value of the other one, `than`.
     pub relation: Relation,
     /// The factor that multiplies the other mechanism's value before both values are compared; with `=`, the published
     /// ratio. `None` counts as 1.
     pub times: Option<f64>,
-    /// The other mechanism.
+    /// The name of the other mechanism.
     pub than: String,
-    /// The likely reason if the relation does not hold here, in a line; empty if none is known.
+    /// The likely reason if the relation does not hold in our runs, in a line; empty if none is known.
     pub why: String,
     /// The deviations that count as agreement.
     pub allowance: RatioAllowance,
@@ -29,7 +29,8 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatioAllowance {
-    /// How much smaller a value may be although it is claimed to be "not smaller", as a fraction: 0.05 for 5 %.
+    /// How much smaller a value may be that is claimed to be "not smaller", as a fraction of the other value: 0.05 for
+    /// 5 %.
     pub margin: f64,
     /// How much a ratio may differ from the published one, as a factor in both directions: with 0.25 a ratio of 2 may be 1.6 to
     /// 2.5.
@@ -72,18 +73,18 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Several mechanisms in a ranking, such as `cocoa-i >= cocoa > default`; with a factor, such as `rtt-coap >= 2.5 default`; or
-/// a ratio, such as `gst-coap = 0.69 default`.
+/// A line of a paper's file that relates two or more mechanisms: a ranking, such as `cocoa-i >= cocoa > default`; a
+/// ranking with a factor, such as `rtt-coap >= 2.5 default`; or a ratio, such as `gst-coap = 0.69 default`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Chain {
     /// The first mechanism.
     pub first: String,
-    /// The other mechanisms, each with the relation of the previous one to it.
+    /// The other mechanisms, each with the relation of the previous mechanism to it.
     pub rest: Vec<Ranked>,
 }
 
-/// A mechanism of a [`Chain`] and the relation of the previous one to it.
+/// A mechanism of a [`Chain`] after the first, and the relation of the previous mechanism to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// The relation of the previous mechanism to this one.
@@ -95,8 +96,8 @@ pub struct Ranked {
 }
 
 impl Chain {
-    /// Returns the mechanisms from the last to the first. Each comes with the next mechanism in the text and its
-    /// relation to that one; `None` for the last mechanism.
+    /// Returns the mechanisms from the last to the first. Each mechanism comes with the next one in the text, which has
+    /// the relation between both; the last mechanism comes with `None`.
     pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Ranked>)> {
         let below = self.rest.iter().rev().map(Some);
         self.names().rev().zip([None].into_iter().chain(below))

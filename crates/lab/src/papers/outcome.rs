@@ -73,8 +73,8 @@ impl Order {
         }
     }
 
-    /// Returns the published direction, `more` or `less`, if an interval that refutes the ranking still reaches to this
-    /// side of 1, by at most the margin. Returns `None` if it does not, and always for `≥`.
+    /// Returns the published direction, `more` or `less`, if an interval that refutes the ranking still allows a
+    /// difference in this direction, by at most the margin. Returns `None` if it does not, and always for `≥`.
     pub(super) fn negligible(&self, ratio: PairedRatio) -> Option<&'static str> {
         let (low, high) = ratio.interval?;
         match self.relation {
@@ -117,14 +117,15 @@ impl Order {
         (needed <= MOST_SEEDS).then(|| needed.ceil() as u64)
     }
 
-    /// Returns the ratio that the measured one must exceed with `>` or `≥`; with `=`, the published ratio.
+    /// Returns the ratio above which the whole interval must be to confirm a ranking with `>` or `≥`; with `=`, the
+    /// published ratio.
     pub(super) fn bound(&self) -> f64 {
         let times = self.times.unwrap_or(1.0);
         if self.relation == Relation::NotBelow { times * (1.0 - self.allowance.margin) } else { times }
     }
 
-    /// Returns the ratio that refutes the ranking: if the whole interval falls short of it in the published direction,
-    /// the seeds confirm the reverse.
+    /// Returns the ratio that refutes the ranking. If the whole interval falls short of this ratio in the published
+    /// direction, the seeds confirm the reverse of the ranking.
     fn limit(&self, printed: Option<f64>) -> f64 {
         // `a > b` is refuted by `b ≥ a`, whose margin turned over is 1/(1 − margin).
         let (times, widest) = (self.times.unwrap_or(1.0), 1.0 / (1.0 - self.allowance.margin));

@@ -138,8 +138,8 @@ impl Compared {
     /// The largest relative error with which a value counts as confirmed, if it is not judged by the factor of a table.
     pub const MET: f64 = 0.05;
 
-    /// Returns the difference of the measured value from the published one, as a fraction of the latter; positive if it is
-    /// larger.
+    /// Returns the difference of the measured value from the published one, as a fraction of the published value;
+    /// positive if the measured value is larger.
     pub fn relative_error(&self) -> Option<f64> {
         // A published 0 has no relative error.
         (self.published > 0.0).then_some(self.measured? / self.published - 1.0)
@@ -151,7 +151,8 @@ impl Compared {
         self.relative_error().is_some_and(|error| error.abs() <= Self::MET)
     }
 
-    /// Returns the ratio of the larger to the smaller of both, at least 1; `None` if either is unknown or not above 0.
+    /// Returns the ratio of the larger value to the smaller one, at least 1; `None` if either value is unknown or not
+    /// above 0.
     pub fn factor(&self) -> Option<f64> {
         let ratio = self.measured? / self.published;
         (ratio > 0.0 && ratio.is_finite()).then(|| ratio.max(1.0 / ratio))

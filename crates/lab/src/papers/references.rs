@@ -91,8 +91,9 @@ impl References {
         published.compared(&result.summary()).filter(is_plain).collect()
     }
 
-    /// Returns the relative error of the measured value: its difference from the published one, as a fraction of the latter,
-    /// positive if it is larger. Of several values the largest error counts.
+    /// Returns the relative error of the measured value: its difference from the published value, as a fraction of the
+    /// published value; positive if the measured value is larger. If there are several values, returns the largest
+    /// error.
     pub fn relative_error(&self, result: &CellResult) -> Option<f64> {
         self.published(&result.cell)?.relative_error(&result.summary())
     }

@@ -40,7 +40,7 @@ struct OpenValue {
     /// The settings of the scenario that give the condition this value.
     #[serde(default)]
     set: BTreeMap<String, String>,
-    /// The mechanisms to run under this value, by the names in the paper that they replace.
+    /// For the name of a mechanism in the paper, the mechanism to run under this value instead of the usual one.
     #[serde(default)]
     mechanisms: BTreeMap<String, String>,
 }
@@ -55,8 +55,8 @@ pub struct SensitivityPlan {
     variants: Vec<PlanVariant>,
 }
 
-/// A variant of the conditions: the indices of two other values as in [`Sensitivity::scores`], `None` for the chosen
-/// values; and for each cell the index of its trial and the published results.
+/// A variant of the conditions. The first part has the indices of two values as in [`Sensitivity::scores`], or `None`
+/// for the chosen values. The second part has the index of the trial and the published results for each cell.
 type PlanVariant = (Option<(usize, usize)>, Vec<(usize, Published)>);
 
 /// A value of an unstated condition, other than the chosen one.
@@ -71,10 +71,10 @@ pub struct VariedValue {
 /// How many published values and rankings are confirmed under one variant of the conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SensitivityScore {
-    /// The number of confirmed values, and of all published values. A value is confirmed if ours differs from it by at most
-    /// the factor of its table, or by at most 5 % without a table.
+    /// The number of confirmed values, and the number of all published values. A value is confirmed if ours differs
+    /// from it by at most the factor of its table, or by at most 5 % without a table.
     pub values: (usize, usize),
-    /// The number of rankings and ratios that hold, and of all of them.
+    /// The number of rankings and ratios that hold, and the number of all rankings and ratios.
     pub orders: (usize, usize),
     /// The number of rankings and ratios that are inconclusive.
     pub inconclusive: usize,

@@ -108,7 +108,7 @@ impl PaperSource {
         table.ok_or_else(|| format!("source.toml has no table `{name}`"))
     }
 
-    /// Returns the key of the paper and the reproduced results as text, which say where a value is printed.
+    /// Returns a text that says where a value is printed: the key of the paper, and the reproduced results in words.
     pub(super) fn place(&self) -> String {
         format!("{}, {}", self.key, self.results)
     }

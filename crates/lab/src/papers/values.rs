@@ -11,7 +11,7 @@ use crate::results::Metric;
 enum PaperColumn {
     /// The value of the knob with this name, which is part of the condition.
     Knob(String),
-    /// The scenario, if it is not the main one of the paper.
+    /// The scenario, if it is not the paper's main scenario.
     Scenario,
     /// The table of the paper that prints the values.
     Table,

@@ -39,9 +39,9 @@ impl OrderVerdict<'_> {
         self.order.deciding_seeds(ratio, self.printed, self.above.runs.len())
     }
 
-    /// Returns how far the measured ratio exceeds the published one, as the difference of their logarithms: the lower,
-    /// the worse. A ratio with `=` is below 0 by its distance in either direction. Without a measured ratio, returns
-    /// negative infinity.
+    /// Returns how far the measured ratio exceeds the published one, as the difference of their natural logarithms: the
+    /// lower, the worse. For a claim with `=`, returns the negative distance, because a ratio can be missed in both
+    /// directions. Returns negative infinity without a measured ratio.
     fn margin(&self) -> f64 {
         let Some(PairedRatio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
         let distance = (mean / self.order.bound()).ln();
@@ -49,13 +49,15 @@ impl OrderVerdict<'_> {
         if self.order.relation == Relation::Times { -distance.abs() } else { distance }
     }
 
-    /// Sorts the worst first: rankings that do not hold, the farthest off first, then inconclusive ones, then the others.
+    /// Compares two rankings, so that a sort puts the worst first: rankings that do not hold, the farthest off first,
+    /// then inconclusive ones, then the others.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         self.outcome().cmp(&other.outcome()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// Returns the outcome as text: `inconclusive (120 seeds)` if 120 seeds would probably decide it, and `not held (at most 5
-    /// % more)` if the margin decides.
+    /// Returns the outcome as text: `inconclusive (120 seeds)` if 120 seeds would probably decide the ranking, and
+    /// `not held (at most 5 % more)` if the interval allows a difference in the published direction, but by at most
+    /// the margin.
     pub fn words(&self) -> String {
         let word = self.outcome().word();
         let Some(ratio) = self.ratio else { return format!("{word} (not measured in every seed)") };

@@ -11,9 +11,10 @@ use crate::number::significant;
 use crate::results::{Better, Contest, Metric, Placing};
 
 impl Ranking {
-    /// Returns which mechanism to use, how far it is from the best, and what it costs: the mechanism with random timeouts and
-    /// the smallest worst ratio. If most mechanisms are about equally good, it says that the choice hardly matters, what would
-    /// make a difference, and which of them is the simplest. `None` without a mechanism to choose.
+    /// Returns which mechanism to use, how far it is from the best, and what it costs: the mechanism with random
+    /// timeouts and the smallest worst ratio. If most mechanisms are about equally good, the advice says that the
+    /// choice hardly matters, what would make a difference, and which of these mechanisms is the simplest. Returns
+    /// `None` without a mechanism to choose.
     pub fn advice(&self) -> Option<String> {
         let is_usable = |standing: &&Standing| {
             standing.section != Section::Undithered
@@ -249,8 +250,8 @@ fn ties<'a>(cell: &'a RankedCell, by: &RankedMetric, own: usize, usable: &[&Stan
     }
 }
 
-/// Returns a sentence on the change that would make a difference: a better network if the best value is near its bound;
-/// in any case more clients, smaller buffers or more losses.
+/// Returns a sentence on what would make a difference if mechanisms hardly differ: more clients, smaller buffers or
+/// more losses. If the best value is near its bound, the sentence also names a better network.
 fn limit(ranked: &RankedMetric) -> String {
     const HARDER: &str = "more clients, smaller buffers or more losses would show a difference";
     let best = ranked.values[ranked.best].filter(|best| *best > 0.0);
@@ -273,8 +274,8 @@ fn limit(ranked: &RankedMetric) -> String {
     }
 }
 
-/// Returns as text by how many per cent the transmissions for an exchange of mechanism `own` are fewer or more than
-/// with `other`. Returns `None` if transmissions are not among the metrics, or hardly differ.
+/// Returns a text such as `8 % fewer transmissions`: how many transmissions mechanism `own` needs for an exchange,
+/// compared with `other`. Returns `None` if transmissions are not among the metrics, or hardly differ.
 fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
     let ranked = cell.metrics.iter().find(|it| it.metric == Metric::TransmissionsPerExchange)?;
     let share = ranked.values[own]? / ranked.values[other]? - 1.0;

@@ -14,12 +14,12 @@ pub struct Hindsight {
     pub has_own: bool,
     /// The choice in each cell, in the sequence of the ranking: the mechanism with the smallest worst ratio there.
     pub choices: Vec<HindsightChoice>,
-    /// The greatest ratio that is [significantly](super::Standing::worst) above 1, if each cell has the mechanism whose
-    /// greatest such ratio there is the smallest. If no ratio is significantly above 1, the greatest ratio of the
-    /// choices.
+    /// The greatest ratio over all cells that is [significantly](super::Standing::worst) above 1. Each cell has the
+    /// mechanism whose greatest such ratio there is the smallest. If no ratio is significantly above 1, the greatest
+    /// ratio of the `choices`.
     pub worst: Worst,
-    /// The geometric mean of the ratios, if each cell has the mechanism with the smallest mean there. A ratio above 100
-    /// counts as 100.
+    /// The geometric mean of the ratios, if the mechanism with the smallest mean is chosen in each cell. A ratio above
+    /// 100 counts as 100.
     pub geometric_mean: f64,
     /// The number of cells in which no metric of the choice is more than 5 % worse than the best.
     pub cells_near: usize,
@@ -35,10 +35,9 @@ pub struct HindsightChoice {
 }
 
 impl Ranking {
-    /// Returns the results of up to two oracles. The first chooses among the published mechanisms with random
-    /// timeouts. If a mechanism of this project is ranked, a second oracle also chooses among this project's
-    /// mechanisms. Without cells, both are absent. Of equal mechanisms, an oracle chooses the one with the
-    /// higher rank.
+    /// Returns the results of up to two oracles. The first chooses among the published mechanisms with random timeouts.
+    /// If a mechanism of this project is ranked, a second oracle also chooses among this project's mechanisms. Without
+    /// cells, both are absent. Among equal mechanisms, an oracle chooses the one with the higher rank.
     pub fn hindsight(&self) -> Vec<Hindsight> {
         let among = |has_own: bool| {
             let may = |section: Section| section.is_yardstick() || has_own && section == Section::Coapace;

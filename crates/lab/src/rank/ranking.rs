@@ -63,8 +63,9 @@ pub struct Standing {
     pub mechanism: usize,
     /// The section of the mechanism.
     pub section: Section,
-    /// The greatest of the ratios that are significantly above 1: the 95 % interval is above 1, or there is only one
-    /// seed and so no interval. If no ratio is, the greatest of all; `None` without cells.
+    /// The greatest of the ratios that are significantly above 1; if there are none, the greatest of all ratios. A
+    /// ratio is significantly above 1 if its 95 % interval is above 1, or if there is only one seed and so no interval.
+    /// `None` without cells.
     pub worst: Option<Worst>,
     /// The geometric mean: over the metrics of each cell, then over the cells, with equal weights. A ratio above 100 counts as
     /// 100.
@@ -91,7 +92,8 @@ pub struct Worst {
 }
 
 impl Worst {
-    /// Returns the greater of two ratios; the first of equal ones, because it belongs to the more important metric.
+    /// Returns the greater of two ratios. If both are equal, returns the first, because it belongs to the more
+    /// important metric.
     pub(super) fn greater(self, other: Self) -> Self {
         if other.ratio.mean > self.ratio.mean { other } else { self }
     }

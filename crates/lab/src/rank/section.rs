@@ -5,9 +5,9 @@ use coapace_scenario::naming::{bulk_alone, parse_any};
 
 /// The section of a ranking that a mechanism belongs to.
 ///
-/// Only published mechanisms with random timeouts are baselines. Without dither, clients that begin together stay in step, and
-/// so win cells that no network with real clocks would let them win. Mechanisms of this project and of other crates are
-/// compared with published ones, and not with each other.
+/// Only published mechanisms with random timeouts are baselines. Without dither, clients that begin together stay in
+/// step, and so have better values in some cells than in any network with real clocks. Mechanisms of this project and
+/// of other crates are compared with published ones, and not with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     /// Published elsewhere and with random timeouts, with any parameters: a possible baseline.

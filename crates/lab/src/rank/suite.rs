@@ -56,7 +56,7 @@ struct Text {
     entries: Vec<SuiteEntry>,
 }
 
-/// Cells that share a scenario or a paper.
+/// An entry of a suite's file: cells that share a scenario or a paper.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteEntry {
@@ -106,7 +106,7 @@ impl Suite {
         Self { title, summary, cells: vec![SuiteCell { scenario: scenario.clone(), seeds, metrics }] }
     }
 
-    /// Joins suites into one. Of cells with equal runs, the first is kept.
+    /// Joins suites into one. If several cells have equal runs, only the first is kept.
     ///
     /// # Errors
     /// Returns the first error among the suites, or a line if there are none.
@@ -214,8 +214,8 @@ impl SuiteEntry {
         }
     }
 
-    /// Returns the cells of one scenario. Settings of the caller override those in the entry, and these override those in the
-    /// paper.
+    /// Returns the cells of one scenario. The caller's settings override the entry's settings, which override the
+    /// paper's settings.
     fn cells_of(
         &self,
         scenario: &str,

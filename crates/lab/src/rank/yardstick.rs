@@ -1,4 +1,4 @@
-//! The baseline of a cell: the best published value, and the ratios of others to it.
+//! The baseline of a cell: the best published value, and the ratios of other values to it.
 
 use crate::results::{Better, CellResult, Metric, PairedRatio};
 use coapace_run::measured::RunResult;
@@ -17,8 +17,8 @@ pub struct Yardstick<'a> {
 }
 
 impl<'a> Yardstick<'a> {
-    /// Returns the best of `published` cells with equal conditions; `None` if none has a value in every seed, if no exchange or
-    /// transfer was completed, or if the metric is neither good nor bad.
+    /// Returns the best of `published` cells with equal conditions. Returns `None` if none has a value in every seed,
+    /// if no exchange or transfer was completed, or if neither small nor large values of the metric are better.
     pub fn of(metric: Metric, published: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
         let all: Vec<(Vec<f64>, &CellResult)> =
             published.into_iter().filter_map(|cell| Some((values(metric, cell)?, cell))).collect();
@@ -42,7 +42,7 @@ impl<'a> Yardstick<'a> {
     }
 
     /// Returns how many times worse the value of `cell` is than the best, seed by seed, with its 95 % interval: see
-    /// [`PairedRatio`]. It is infinite, without an interval, if some seed of `cell` has no value.
+    /// [`PairedRatio`]. The ratio is infinite, without an interval, if some seed of `cell` has no value.
     pub fn ratio(&self, cell: &CellResult) -> PairedRatio {
         let pairs = cell.pairs(self.best, |run| of_run(self.metric, run)).collect::<Option<Vec<_>>>();
         let Some(mut pairs) = pairs.filter(|pairs| !pairs.is_empty()) else {

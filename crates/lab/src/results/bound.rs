@@ -9,8 +9,8 @@
 //! * **Loss.** A transmission is answered if neither its request nor its response is lost: with probability 1 − q, where q = 1
 //!   − (1 − p up)·(1 − p down). So an exchange needs 1/(1 − q) transmissions on average, whenever they are made.
 //!
-//! Round trips are those in an idle network: queues and other traffic add to them. Meshes, flows and transfers have no bound
-//! here.
+//! Round trips are taken as in an idle network: queues and other traffic add to them. Meshes, flows and transfers have
+//! no bound in this module.
 
 use coapace_scenario::{File, Hop, Loss, Scenario, WorkloadKind};
 use serde::{Deserialize, Serialize};

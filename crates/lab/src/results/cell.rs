@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{CellSummary, Metric};
 use coapace_run::measured::RunResult;
 
-/// A condition and a mechanism, whose runs with all seeds are pooled: a scenario, the values of its knobs, and a
-/// mechanism, a mix or TCP.
+/// A condition and a mechanism, whose runs with all seeds are pooled. The condition is a scenario with the values of
+/// its knobs. In place of the mechanism there may be a mix or TCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The name of the scenario.
@@ -129,8 +129,8 @@ impl CellResult {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
-    /// Returns the value `of` each run, and beside it the value of the run of `other` with the same seed. A pair is
-    /// `None` if either run has no value. Seeds that `other` does not have are left out.
+    /// Returns a pair for each seed that both cells have: the value that `of` returns for the run of this cell, and the
+    /// value for the run of `other`. A pair is `None` if either run has no value.
     pub(crate) fn pairs(
         &self,
         other: &Self,

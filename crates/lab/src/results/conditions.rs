@@ -33,7 +33,7 @@ impl Conditions {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }
 
-    /// Returns the header of a table with the varying conditions in its first columns, and with these `others`.
+    /// Returns the header of a table: the varying conditions as its first columns, followed by the columns `others`.
     pub(crate) fn header<'a>(&'a self, others: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
         self.varying.iter().map(String::as_str).chain(others).collect()
     }

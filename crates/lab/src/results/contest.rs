@@ -9,14 +9,14 @@ pub(crate) const NEAR: f64 = 1.05;
 
 /// The mechanisms under the same conditions, ordered by one metric.
 ///
-/// Each seed gives every mechanism the same losses and delays, so mechanisms are compared seed by seed, by a paired t test of
-/// the logarithms. Each is compared with the best. With many mechanisms, some would differ from it by chance alone, so the
-/// level of 5 % is for all of these comparisons together (Holm 1979).
+/// Each seed gives every mechanism the same losses and delays, so mechanisms are compared seed by seed, by a paired t
+/// test of the logarithms. Each mechanism is compared with the best one. With many mechanisms, some would differ from
+/// the best one by chance alone, so the level of 5 % is for all of these comparisons together (Holm 1979).
 #[derive(Clone, Debug)]
 pub struct Contest<'a> {
     /// The metric by which mechanisms are compared.
     pub metric: Metric,
-    /// The mechanisms, the best mean first. Those without a value in some seed come last.
+    /// The mechanisms, the best mean first. Mechanisms without a value in some seed come last.
     pub placings: Vec<Placing<'a>>,
 }
 
@@ -27,15 +27,16 @@ pub struct Placing<'a> {
     pub result: &'a CellResult,
     /// The mean and its interval; `None` if some seed has no value.
     pub estimate: Option<Estimate>,
-    /// The ratio of this value to the best value; `None` for the best itself, and if it is unknown.
+    /// The ratio of this value to the best value; `None` for the best mechanism itself, and if the ratio is unknown.
     pub ratio: Option<PairedRatio>,
     /// Whether the mechanism is significantly worse than the best.
     pub is_behind: bool,
 }
 
 impl<'a> Contest<'a> {
-    /// Compares cells with the same conditions; `None` if none has a value in every seed, or if the metric is neither good nor
-    /// bad. Only cells with the first cell's mode, simulated or live, are compared.
+    /// Compares cells with the same conditions. Returns `None` if none has a value in every seed, or if neither small
+    /// nor large values of the metric are better. Only cells with the first cell's mode, simulated or live, are
+    /// compared.
     pub fn of(metric: Metric, cells: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
         let sign = match metric.better() {
             Better::Lower => 1.0,

@@ -7,9 +7,10 @@ use coapace_run::measured::{RunResult, Settling};
 
 /// The ratio of the values of two mechanisms.
 ///
-/// It is the geometric mean over the seeds that both ran. Each seed gives both mechanisms the same losses and delays, so they
-/// are compared seed by seed. The confidence interval (95 %, Student's t) is for the mean logarithm. If a value is zero, as the
-/// throughput of a collapsed network may be, it is the ratio of the means, with Fieller's interval.
+/// The ratio is the geometric mean over the seeds that both mechanisms ran. Each seed gives both the same losses and
+/// delays, so they are compared seed by seed. The confidence interval (95 %, Student's t) is the interval of the mean
+/// logarithm. If a value is zero, as the throughput of a collapsed network may be, the ratio is the ratio of the means,
+/// with Fieller's interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedRatio {
     /// The mean ratio; infinite if the second value is zero in all pairs.
@@ -84,9 +85,10 @@ impl PairedRatio {
     }
 }
 
-/// Returns the value with which a run is compared. A run that did not settle counts the whole time in which it could have, so
-/// that the mean is the restricted mean of survival analysis, and no mechanism gains from runs that do not settle. Rankings
-/// [count it as longer](crate::rank::of_run), because they measure risk and do not estimate a published time.
+/// Returns the value of a run for a ratio. A run whose delay did not settle counts with the whole time in which it
+/// could have settled. So the mean is the restricted mean of survival analysis, and no mechanism gains from runs that
+/// do not settle. Rankings [count a longer time](crate::rank::of_run), because they measure risk and do not estimate a
+/// published time.
 fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::SettlingTime => run.settling.map(Settling::restricted_s),

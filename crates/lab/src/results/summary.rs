@@ -7,7 +7,7 @@ use crate::number::{count, significant, significant_or_dash};
 use coapace_run::measured::ratio;
 use coapace_run::measured::{Estimate, Population, PopulationTransfers, RunResult};
 
-/// The pooled runs of a cell.
+/// A summary of the pooled runs of a cell: the metrics in total, and for each flow, transfer and mechanism.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellSummary {
     /// The estimate of every metric, in the sequence of [`Metric::ALL`]; empty without runs.
@@ -155,7 +155,7 @@ pub struct PopulationSummary {
     pub transfers: Option<TransferValues>,
 }
 
-/// Results of a population with transfers that exchanges do not have.
+/// Further results of a population that makes transfers: results that exchanges do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferValues {
     /// The mean number of failed transfers in a run.

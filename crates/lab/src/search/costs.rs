@@ -26,9 +26,9 @@ pub const OF_EXCHANGES: [Cost; 3] = [
     Cost { name: "transmissions", column: "transmissions", metric: "transmissions" },
 ];
 
-/// The costs of flows: the duration of the run divided by the number of delivered messages, in seconds, the mean delay of these
-/// messages in seconds, and the transmissions for each of them. Ratios of the first cost are ratios of delivery ratios or of
-/// carried loads.
+/// The costs of flows: the duration of the run divided by the number of delivered messages, in seconds; the mean delay
+/// of these messages, in seconds; and the number of transmissions for each of these messages. Ratios of the first cost
+/// are ratios of delivery ratios or of carried loads.
 pub const OF_MESSAGES: [Cost; 3] = [
     Cost { name: "delivery", column: "delivery", metric: "delivery_s" },
     Cost { name: "delay", column: "delay", metric: "delay_s" },
@@ -68,7 +68,8 @@ fn of_exchanges(contender: &Contender, runs: &[RunResult]) -> [f64; 3] {
     ]
 }
 
-/// Measures [`OF_MESSAGES`]. If no message was delivered, one counts as if it arrived at the end of the run.
+/// Measures [`OF_MESSAGES`]. If no message was delivered, the costs are as if one message had arrived at the end of the
+/// run.
 fn of_messages(runs: &[RunResult]) -> [f64; 3] {
     let reached: u64 = runs.iter().flat_map(|run| &run.flows).map(|flow| flow.reached).sum();
     let sent: u64 = runs.iter().map(|run| run.requests_sent).sum();

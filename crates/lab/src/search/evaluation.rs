@@ -19,7 +19,7 @@ use coapace_run::contender::Contender;
 use coapace_run::run;
 use coapace_run::workers::make_all;
 
-/// The smallest and the largest relative share beside `default` that count as fair.
+/// The smallest and the largest relative share that counts as fair, for a mechanism beside `default`.
 pub const FAIR: [f64; 2] = [0.8, 1.05];
 
 /// The number of ratios that are listed for each mechanism, the greatest first.
@@ -93,7 +93,8 @@ impl Set {
         self.scenarios.iter().chain(&self.shared).nth(place)
     }
 
-    /// Returns the pieces of an evaluation on the first `scenarios`. If these are all, the pieces for shares follow.
+    /// Returns the pieces of an evaluation on the first `scenarios` scenarios for costs. If these are all of them, the
+    /// pieces for shares follow.
     pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<SearchPiece> {
         let all = self.scenarios.len();
         let last = if scenarios == all { all + self.shared.len() } else { scenarios };
@@ -110,8 +111,9 @@ impl Set {
         piece.measure(drawn)
     }
 
-    /// Measures `mechanism` on the first scenarios and compares it with their `yardsticks`. If these are for all
-    /// scenarios of the set, also measures its shares beside `default`. Runs on `jobs` threads (0: one for each core).
+    /// Measures `mechanism` on the first scenarios of the set, as many as there are `yardsticks`, and compares it with
+    /// these. If all scenarios for costs have a yardstick, also measures the mechanism's shares beside `default`. Runs
+    /// on `jobs` threads (0: one for each core).
     ///
     /// # Errors
     /// Returns one line if the mechanism is unknown.
@@ -216,10 +218,12 @@ impl Evaluation {
         self.shares.iter().filter(|share| !(FAIR[0]..=FAIR[1]).contains(*share)).count()
     }
 
-    /// Returns the value that a search minimises. It is the fourth root of the mean fourth power of the logarithms of ratios,
-    /// where ratios below 1 count as 1. Half of the distances of shares from [`FAIR`] is added.
+    /// Returns the loss, which a search minimises: the sum of two terms. The first is the fourth root of the mean
+    /// fourth power of the logarithms of the ratios, where ratios below 1 count as 1. The second is half the sum of the
+    /// distances of shares from [`FAIR`].
     ///
-    /// It is close to the worst logarithm, but also differs between two mechanisms that are equal in their worst cell.
+    /// The first term is close to the worst logarithm, but also differs between two mechanisms that are equal in their
+    /// worst cell.
     pub fn loss(&self) -> f64 {
         // Ratios below 1 earn nothing, or one good network would pay for a bad one.
         let powers: f64 = self.all().map(|(ratio, ..)| ratio.ln().max(0.0).powi(4)).sum();

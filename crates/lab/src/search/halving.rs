@@ -1,20 +1,23 @@
-//! Successive halving: many mechanisms on a few scenarios, the best of them on more, the best of those on all.
+//! Successive halving: many mechanisms are evaluated on a few scenarios, the best of them on more, and the best of
+//! these on all.
 
 use coapace_sim::{Luck, Stream};
 
 use super::space::{Space, SpacePoint};
 use crate::lists::distinct;
 
-/// The number of mechanisms with which a bracket begins.
+/// The number of mechanisms with which a bracket, one pass of successive halving, begins.
 const FIRST: usize = 27;
 
-/// The divisor from one rung to the next: a third of the mechanisms continue, on three times the scenarios.
+/// The divisor from one rung, a step of a bracket, to the next: a third of the mechanisms continue, on three times the
+/// scenarios.
 const SHARE: usize = 3;
 
-/// A search of bracket after bracket. The first one draws points anywhere, each later one mostly near the best so far.
+/// A search by successive halving, one bracket after another. The first bracket draws its points anywhere, each later
+/// one mostly near the best point so far.
 ///
-/// It evaluates nothing itself. The caller takes the points of the next rung from [`ask`](Self::ask), and passes their losses
-/// to [`tell`](Self::tell).
+/// This type evaluates nothing itself. The caller takes the points of the next rung from [`ask`](Self::ask), and passes
+/// their losses to [`tell`](Self::tell).
 #[derive(Debug)]
 pub struct Halving {
     space: Space,
@@ -97,7 +100,8 @@ impl Halving {
         distinct((0..FIRST as u64).map(|candidate| self.candidate(candidate)))
     }
 
-    /// Returns a point: near the best one, or anywhere for every third candidate and while no best one is known.
+    /// Returns a point to evaluate: near the best point so far, or anywhere for every third candidate and while no best
+    /// point is known.
     fn candidate(&self, candidate: u64) -> SpacePoint {
         // Every roll has a number of its own, so that the candidates of a bracket do not depend on each other.
         let roll = |below: usize, what: u64| {

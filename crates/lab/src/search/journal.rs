@@ -13,7 +13,8 @@ use crate::journal::JournalFile;
 /// The error message for a file that is not a journal.
 const FOREIGN: &str = "this is not a journal of a search: name another file";
 
-/// The conditions of a search. It cannot use lines measured under other conditions.
+/// The conditions under which a search measures. A search cannot use lines of a journal that were measured under other
+/// conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchConditions {
     /// The version of the program. Equal versions measure the same.
@@ -45,8 +46,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or creates the journal at `path`; without a path nothing is stored. An incomplete last line is removed, because
-    /// the search was killed while it wrote it, and is measured again.
+    /// Opens or creates the journal at `path`; without a path nothing is stored. An incomplete last line is removed,
+    /// because the search was killed while it wrote the line. Its measurement is made again.
     ///
     /// # Errors
     /// Errors of the file, and one line if the file is not a journal or has other conditions. The file is not changed then.

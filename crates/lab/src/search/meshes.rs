@@ -17,7 +17,7 @@ const MEASURED_S: f64 = 180.0;
 /// The number of runs of a scenario.
 const SEEDS: u32 = 4;
 
-/// A medium access control.
+/// A kind of medium access control (MAC), with its settings in a scenario.
 #[derive(Clone, Copy)]
 struct MacPreset {
     preset: &'static str,
@@ -53,9 +53,10 @@ const MACS: [MacPreset; 8] = [
 
 /// Draws mesh number `place` of the set with this `seed`.
 ///
-/// Radios are log-uniform from 10 to 60 (20 in a chain), in grids, chains, dumbbells or anywhere, and hear 1.05 to 3 times as
-/// far as their neighbours are away. Loads are log-uniform from 0.2 to 30 kbit/s, which is from far below to far above what the
-/// air around a sink carries after some hops; or each client sends again as soon as it has an answer, or many send at once.
+/// Radios are log-uniform from 10 to 60 (20 in a chain), in grids, chains, dumbbells or anywhere. The range of a radio
+/// is 1.05 to 3 times the distance to its neighbours. Loads are log-uniform from 0.2 to 30 kbit/s: from far below to
+/// far above the load that the channel around a sink carries over some hops. In some meshes, each client sends again as
+/// soon as it has an answer, or many clients send at once.
 ///
 /// # Errors
 /// Returns the error of an invalid scenario, which is a bug of this generator.
@@ -157,8 +158,8 @@ fn network(dice: &Dice, mac: MacPreset, is_rpl: bool, text: &mut String, descrip
     }
 }
 
-/// Draws the messages: at intervals, at random times, in periods, many at once, or as soon as the last is answered; and
-/// additional non-confirmable ones.
+/// Draws the messages: at intervals, at random times, in periods, many at once, or each as soon as the previous one is
+/// answered; and additional non-confirmable messages.
 fn flows(dice: &Dice, pace: f64, begin_s: f64, text: &mut String, description: &mut String) {
     // Numbers are keyed by their names, so a new draw leaves the others of a place as they are.
     let payload = dice.log("payload", 8.0, 200.0).round();

@@ -7,7 +7,7 @@ use crate::number::measure;
 /// The number of steps into which a range of values is divided.
 const STEPS: u32 = 8;
 
-/// A parameter that varies, and the values to try: the values of a range ascend, others are as listed.
+/// A parameter that varies, and the values to try. The values of a range ascend; listed values keep their sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Varied {
     /// The name of the parameter.

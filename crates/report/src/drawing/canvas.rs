@@ -183,7 +183,8 @@ impl Canvas {
     }
 }
 
-/// Returns the colour between two colours, the first at 0 and the second at 1, each with red, green and blue up to 255.
+/// Returns a mixture of two colours as CSS. Each colour has red, green and blue from 0 to 255. `share` is the part of
+/// the second colour, from 0 to 1.
 pub(super) fn mixed([from, to]: [[f64; 3]; 2], share: f64) -> String {
     let [r, g, b] = std::array::from_fn(|i| (from[i] + (to[i] - from[i]) * share).round() as u8);
     format!("#{r:02x}{g:02x}{b:02x}")

@@ -64,8 +64,8 @@ pub(super) fn quartiles(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles,
     published(canvas, frame, row.published, y);
 }
 
-/// Draws a box from 25 to 75 % and whiskers to 10 and 90 %; returns its right end. An unknown quantile is drawn at the last known
-/// one, because clients gave up.
+/// Draws a box from the 25 % to the 75 % quantile, and whiskers to the 10 % and 90 % quantiles; returns its right end.
+/// A quantile that is unknown because clients gave up is drawn at `last`, the last known one.
 fn draw_box(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, last: f64, style: Style, y: f64) -> f64 {
     let [p10, p25, median, p75, p90] = row.q.map(|value| frame.across(value.unwrap_or(last)));
     let colour = style.css();

@@ -19,13 +19,13 @@ const QUEUE: [[f64; 3]; 2] = [[253.0, 252.0, 250.0], [75.0, 159.0, 219.0]];
 pub(crate) struct Scene<'a> {
     film: &'a Film,
     title: &'a str,
-    /// The pixels of a metre. The next field is the position of the mesh's origin in the picture.
+    /// The scale in pixels per metre. The next field is the position of the mesh's origin in the picture.
     scale: f64,
     origin: [f64; 2],
     /// The width and height of the picture without its lines of text.
     stage: [f64; 2],
     radius: f64,
-    /// The number of frames that fill a queue.
+    /// The number of frames in a full queue.
     room: f64,
     /// The largest number of frames that a node sent between two moments of the film.
     busiest: f64,
@@ -80,7 +80,7 @@ impl<'a> Scene<'a> {
         Some(scene)
     }
 
-    /// Returns how much a node's count has grown from the moment before to the moment `at`.
+    /// Returns how much a node's count has grown between the previous moment of the film and the moment `at`.
     fn since(&self, at: usize, node: usize, of: fn(&FilmMoment) -> u64) -> u64 {
         let count = |at: usize| self.film.frames[at].get(node).map_or(0, of);
         if at == 0 { count(0) } else { count(at).saturating_sub(count(at - 1)) }

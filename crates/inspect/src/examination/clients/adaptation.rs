@@ -27,9 +27,10 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The number of exchanges that are answered after 20 ms, before the probes.
+/// The number of exchanges that are answered after 20 ms, before the first probes. A probe is an exchange whose first
+/// copy is lost.
 const FAST: usize = 12;
-/// The number of exchanges that are answered after 1.2 s, before the probes.
+/// The number of exchanges that are answered after 1.2 s, before the second probes.
 const SLOW: usize = 6;
 const FAST_RTT: Duration = Duration::from_millis(20);
 const SLOW_RTT: Duration = Duration::from_millis(1_200);
@@ -44,12 +45,13 @@ enum AdaptationPhase {
 }
 
 impl AdaptationPhase {
-    /// The number of exchanges whose timeouts are measured, after each round-trip time.
+    /// Returns the number of probes after each of the two round-trip times. A probe is an exchange whose timeout is
+    /// measured.
     fn probes(target: &ExaminationTarget) -> usize {
         if target.is_quick { 3 } else { 6 }
     }
 
-    /// The number of exchanges of all phases.
+    /// Returns the number of exchanges of all phases.
     fn all(target: &ExaminationTarget) -> usize {
         FAST + SLOW + 2 * Self::probes(target)
     }

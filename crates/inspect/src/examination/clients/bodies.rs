@@ -9,7 +9,7 @@ use super::super::packet::{Packet, message};
 use super::super::transcript::{Exit, Transcript};
 use super::{content, has_lasted, response};
 
-/// The examiner acts as a server without Block1: it takes the first block for the whole body, and answers with success
+/// The case on a server without Block1: the examiner takes the first block for the whole body, and answers with success
 /// without Block1.
 pub(super) const CUT_SHORT: Case = Case {
     name: "upload-cut-short",
@@ -22,7 +22,7 @@ pub(super) const CUT_SHORT: Case = Case {
     ..super::CASE
 };
 
-/// The examiner acts as a constrained server: it accepts few bytes in one message, and names its limit.
+/// The case on a constrained server: the examiner accepts few bytes in one message, and names its limit.
 pub(super) const TOO_LARGE: Case = Case {
     name: "request-too-large",
     summary: "4.13 with Size1 64 to a request with more than 64 bytes",
@@ -34,7 +34,8 @@ pub(super) const TOO_LARGE: Case = Case {
     ..super::CASE
 };
 
-/// The examiner answers with one datagram that is larger than a datagram of CoAP should be.
+/// The case on a large response: the examiner answers with one datagram that is larger than a datagram of CoAP should
+/// be.
 pub(super) const LARGE_RESPONSE: Case = Case {
     name: "large-response",
     summary: "a response of 8000 bytes in one datagram",
@@ -46,11 +47,12 @@ pub(super) const LARGE_RESPONSE: Case = Case {
     ..super::CASE
 };
 
-/// The bytes that the server of [`TOO_LARGE`] accepts in one message, and the size exponent of blocks of this size.
+/// The number of bytes that the server of [`TOO_LARGE`] accepts in one message. The next constant is the size exponent
+/// of blocks of this size.
 const LIMIT: usize = 64;
 const LIMIT_SZX: u8 = 2;
 
-/// The bytes of the body of [`LARGE_RESPONSE`].
+/// The length of the body of [`LARGE_RESPONSE`] in bytes.
 const LARGE: usize = 8_000;
 
 /// Returns the block of the body that a request carries; `None` without Block1.

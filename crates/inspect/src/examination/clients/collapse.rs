@@ -32,8 +32,8 @@ const MOST: usize = 1_000;
 /// The least number of answered exchanges for a verdict.
 const LEAST: usize = 4;
 
-/// The link counts as collapsed from this share of spurious copies on. It is half of all copies, less a margin for single
-/// copies in a few exchanges.
+/// The share of spurious copies from which on the link counts as collapsed. It is half of all copies, less a margin for
+/// single copies in a few exchanges.
 pub(crate) const COLLAPSED: f64 = 0.45;
 
 /// The share of spurious copies from which on the finding is a note.

@@ -8,7 +8,8 @@ use super::super::packet::{Packet, message};
 use super::super::transcript::Transcript;
 use super::{PAYLOAD, has_lasted};
 
-/// The examiner listens at 224.0.1.187, All CoAP Nodes, and answers like two members.
+/// The case on a multicast request: the examiner listens at 224.0.1.187, All CoAP Nodes, and answers like two members
+/// of the group.
 pub(super) const CASE: Case = Case {
     name: "group",
     summary: "a request to All CoAP Nodes (--group)",

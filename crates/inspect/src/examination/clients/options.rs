@@ -11,10 +11,10 @@ use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, empty};
 use super::super::transcript::Transcript;
 use super::{PAYLOAD, confirmable_response, content, has_lasted, is_confirmable, response};
 
-/// The first request is answered with the first block of a body and a critical option. A client silently ignores an
-/// acknowledgement that it rejects (RFC 7252 §4.2), so no message shows the rejection. But a client that accepts the
-/// block asks for the next one. The second request is answered with a first block without the option, which shows
-/// whether the client asks for further blocks at all.
+/// The case on a critical option in a piggybacked response. The first request is answered with the first block of a
+/// body and a critical option. A client silently ignores an acknowledgement that it rejects (RFC 7252 §4.2), so no
+/// message shows the rejection. But a client that accepts the block asks for the next one. The second request is
+/// answered with a first block without the option, which shows whether the client asks for further blocks at all.
 pub(super) const PIGGYBACKED: Case = Case {
     name: "critical-piggybacked",
     summary: "the first block of a piggybacked response with a critical option that nobody knows",

@@ -22,8 +22,9 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// Amplification hardly pays with answers of at most this many bytes. Above the factor below, it should be prevented
-/// (RFC 9175 §2.4).
+/// The largest answer in bytes that counts as harmless, because its amplification is of little use to an attacker. A
+/// server should prevent larger answers if they also exceed the request by more than the next constant, a factor (RFC
+/// 9175 §2.4).
 const HARMLESS_BYTES: usize = 136;
 const HARMLESS_FACTOR: usize = 3;
 

@@ -22,7 +22,8 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The silence after which an observer counts as dropped, in seconds: longer than the longest timeout, 48 s.
+/// The time without a notification after which an observer counts as dropped, in seconds: longer than the longest
+/// timeout, 48 s.
 const DROPPED: f64 = 55.0;
 
 /// PROBING_RATE in bytes per second (RFC 7252 §4.8).

@@ -12,11 +12,11 @@ pub(in crate::output) struct ResultRow<'a> {
     pub(super) published: Option<&'a Published>,
     pub(super) runs: &'a [RunResult],
     pub(super) summary: CellSummary,
-    /// The main metric, the first mechanism under the same conditions, and the ratio of this row's value to the value
-    /// of that mechanism, if it is known.
+    /// The comparison with the first mechanism under the same conditions: the main metric, the results of that
+    /// mechanism, and the ratio of this row's value to their value, if the ratio is known.
     pub(super) compared: Option<(Metric, &'a CellResult, Option<PairedRatio>)>,
     pub(super) commit: &'a str,
-    /// Whether the row is about a single run.
+    /// Whether the row is about a single run: false if its runs are pooled.
     pub(super) is_run: bool,
 }
 

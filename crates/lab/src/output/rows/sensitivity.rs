@@ -38,8 +38,8 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = &[
     ("orders", "Published orders and ratios.", |it| count(it.score.orders.1)),
 ];
 
-/// Returns a text of the first (`place` 0) or second value that differs from the chosen ones; nothing if the variant
-/// has none.
+/// Returns the part that `text` selects from the first (`place` 0) or second (`place` 1) value that differs from the
+/// chosen ones; `Nothing` if the variant has no such value.
 fn varied(row: &VariantRow, place: usize, text: fn(&VariedValue) -> &String) -> SheetValue {
     row.values[place].as_ref().map_or(SheetValue::Nothing, |own| text(own).into())
 }

@@ -9,7 +9,7 @@ use crate::rank::Section;
 use crate::results::conditions::Conditions;
 use crate::results::{Better, CellResult, Metric};
 
-/// Rows of a table with a heading.
+/// A block of a table: a heading, and the rows of the mechanisms under the same conditions.
 pub(super) struct TableBlock<'a> {
     heading: String,
     rows: Vec<TableRow<'a>>,
@@ -56,7 +56,7 @@ impl<'a> TableBlock<'a> {
         self.rows.iter().any(|row| row.place.is_some())
     }
 
-    /// Returns whether any of the columns has a lower or upper bound.
+    /// Returns whether any of the columns has a bound: a value that no mechanism can beat under these conditions.
     pub(super) fn has_bounds(&self, columns: &TableColumns) -> bool {
         self.rows
             // All rows of a block have the same conditions, and so the same bounds.

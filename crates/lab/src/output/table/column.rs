@@ -19,11 +19,12 @@ pub(super) const PLACE: usize = 5;
 /// The smallest and the largest width of a bar, in characters.
 const BAR: [usize; 2] = [8, 24];
 
-/// A terminal with fewer columns than this shows at most [`MOST`] columns of the table, as many as one can take in at a glance.
+/// A terminal narrower than this many characters shows at most [`MOST`] columns of the table, so that the table is easy
+/// to read.
 const NARROW: usize = 100;
 const MOST: usize = 6;
 
-/// A column. A table that is too wide drops its least important columns first.
+/// A column of a table in the terminal. A table that is too wide drops its least important columns first.
 pub(super) struct TableColumn {
     pub(super) shows: Shows,
     pub(super) header: String,

@@ -8,8 +8,8 @@ use crate::papers::References;
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, Metric, Mode, headline};
 
-/// Returns the main metric of every mechanism in every mode, and the ratios of live to simulated values; empty without live
-/// results.
+/// Returns a table with the main metric of every mechanism in every mode (simulated or live), and with the ratios of
+/// live to simulated values; empty without live results.
 pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
     // In the order of their first results, so that tables of the same command look alike.
     let modes = distinct(results.iter().map(|result| &result.cell.mode));

@@ -5,7 +5,7 @@ use std::ptr;
 use crate::rank::Section;
 use crate::results::{CellResult, Contest, Metric};
 
-/// The rank of a mechanism, such as the first, or the first shared by three.
+/// The rank of a mechanism among the mechanisms under the same conditions. Mechanisms that tie share a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The rank, from 1; it is one more than the number of better mechanisms.
@@ -23,9 +23,10 @@ impl Place {
     }
 }
 
-/// Returns the rank of each of `cells`. The best and all that tie with it share the first rank. The best of the others and its
-/// ties have the next one, and so on. A single seed gives no ranks. Mechanisms without random timeouts have no rank, because
-/// they win by lock-step, and neither have those without a value in some seed.
+/// Returns the rank of each of `cells`. The best mechanism and all that tie with it share the first rank. The best of
+/// the remaining mechanisms and its ties have the next rank, and so on. With a single seed, no mechanism has a rank.
+/// Mechanisms without random timeouts have no rank, because they win by lock-step. Mechanisms without a value in some
+/// seed have no rank either.
 pub(super) fn places(metric: Metric, cells: &[&CellResult]) -> Vec<Option<Place>> {
     let mut places = vec![None; cells.len()];
     // A single seed shows no spread, so no test could tell mechanisms apart.

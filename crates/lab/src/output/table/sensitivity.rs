@@ -32,8 +32,8 @@ impl Sensitivity {
         text
     }
 
-    /// Returns a matrix of one count of the score for each pair of values, with a row and a numbered column for each
-    /// value.
+    /// Returns a matrix as text: a row and a numbered column for each value, and in each entry the first of the two
+    /// counts that `of` takes from the score of both values.
     fn matrix(&self, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
         let mut text = " ".repeat(4);
         for number in 1..=self.values.len() {

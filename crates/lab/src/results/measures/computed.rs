@@ -15,7 +15,7 @@ pub(super) fn transfer_times_s(runs: &[RunResult]) -> Vec<f64> {
     transfers.flat_map(|own| own.completed_s.iter().map(|(_, length)| *length)).collect()
 }
 
-/// Returns the sum of a count over all transfers of a run; `None` if it has none.
+/// Returns the sum of a count over all transfers of a run; `None` if the run has no transfers.
 pub(super) fn of_transfers(run: &RunResult, of: fn(&TransferResult) -> u64) -> Option<f64> {
     (!run.transfers.is_empty()).then(|| run.transfers.iter().map(of).sum::<u64>() as f64)
 }
