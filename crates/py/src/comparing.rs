@@ -191,7 +191,7 @@ fn same(one: &[CellResult], other: &[CellResult]) -> PyResult<bool> {
     Ok(packed(one)? == packed(other)?)
 }
 
-/// Mechanisms over many conditions.
+/// A ranking of mechanisms over many conditions.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Ranking {
     ranked: Ranked,
@@ -253,7 +253,8 @@ impl Ranking {
         Table::new(py.detach(|| coapace_dataset::standings(&self.ranked)))
     }
 
-    /// A row for the values that the best mechanism of each cell reaches, and a row that may choose mechanisms made here, too.
+    /// A row for a choice of the best published mechanism in each cell, and a row for a choice among this project's
+    /// mechanisms, too.
     fn hindsight(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::hindsight(&self.ranked)))
     }

@@ -32,20 +32,20 @@ impl CueOfPython {
         f64::from(self.0.draw.to_bits()) / 4_294_967_296.0
     }
 
-    /// The random number of this step as a fraction of 2³²: exact.
+    /// The random number of this step times 2³²: a whole number, and so exact.
     #[getter]
     fn draw_bits(&self) -> u32 {
         self.0.draw.to_bits()
     }
 
-    /// The exchanges to this destination that are under way, the present one included.
+    /// The number of exchanges with this destination that are under way, the present one included.
     #[getter]
     fn outstanding(&self) -> u16 {
         self.0.outstanding
     }
 
-    /// Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC 7252 §4.2.
-    /// Both are rounded as every mechanism of Coapace rounds.
+    /// Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC
+    /// 7252 §4.2. `base` and the result are rounded to microseconds, and `factor` to thousandths.
     #[pyo3(signature = (base, factor=1.5))]
     fn dither(&self, base: f64, factor: f64) -> PyResult<f64> {
         if !(1.0..=10.0).contains(&factor) {
@@ -57,7 +57,7 @@ impl CueOfPython {
     }
 }
 
-/// The facts of an acknowledgement.
+/// The measurements of an acknowledged exchange.
 #[pyclass(frozen, name = "Sample", module = "coapace")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleOfPython(pub(crate) Sample);
@@ -94,7 +94,7 @@ impl SampleOfPython {
         self.0.retransmits
     }
 
-    /// The transmission that was answered, 0 for the first; None unless a marking shows it.
+    /// The number of the answered transmission, 0 for the first; None unless a marking in the messages shows it.
     #[getter]
     fn answered(&self) -> Option<u8> {
         self.0.answered.map(|answer| answer.ordinal)

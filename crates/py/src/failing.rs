@@ -7,8 +7,8 @@ use coapace_dataset::check_version;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Returns the exception for an error of a file. If the system refused it, this is an `OSError` of the fitting kind, such as
-/// `FileNotFoundError`. Otherwise its content is wrong, and this is a `ValueError`.
+/// Returns the exception for an error of a file. If the system refused the file, it is an `OSError` of the fitting
+/// kind, such as `FileNotFoundError`. If the content of the file is wrong, it is a `ValueError`.
 pub(crate) fn refused_by_system(what: &str, path: &Path, error: &io::Error) -> PyErr {
     let Some(number) = error.raw_os_error() else {
         return PyValueError::new_err(format!("{}: {error}", path.display()));

@@ -1,6 +1,7 @@
 //! The Python package `coapace`: the classes and functions that its Python files wrap.
 //!
-//! Times are floats in seconds here, as is the custom in Python, and integer microseconds below.
+//! Times are floats in seconds in this package, as is the custom in Python, and integer microseconds in the Rust crates
+//! that it calls.
 
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]

@@ -25,7 +25,7 @@ pub(crate) struct Mechanism {
     rules: control::Mechanism,
     state: State,
     outstanding: u16,
-    /// The object of a mechanism that is a class of Python.
+    /// The Python object of the mechanism; empty if the mechanism is not written in Python.
     object: ScriptObjects,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Exchange {
     /// The exchange's state; `None` once the exchange is over.
     open: Option<control::Exchange>,
     departures: Vec<Instant>,
-    /// The object of an exchange of a mechanism that is a class of Python.
+    /// The Python object of the exchange; empty if the mechanism is not written in Python.
     _object: ScriptObjects,
     /// The timeout that is armed, in seconds.
     #[pyo3(get)]
@@ -108,8 +108,9 @@ impl Mechanism {
         Ok(exchange.timeout)
     }
 
-    /// Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
-    /// Only a mechanism that asks for a marking learns it, because without one the wire does not show it.
+    /// Ends an exchange with an acknowledgement. `answered` is the number of the transmission that was answered, 0 for
+    /// the first, or None. A mechanism learns this number only if it asks for a marking, because unmarked messages do
+    /// not show it.
     #[pyo3(signature = (exchange, now, answered=None, draw=0.0))]
     fn acknowledge(
         &mut self,
@@ -182,7 +183,8 @@ impl Mechanism {
         Ok(seconds(self.rules.limits(&self.state).next_confirmable.since(moment("now", now.0)?)))
     }
 
-    /// The number of exchanges that may be under way at once, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7.
+    /// The maximum number of exchanges under way, if the mechanism sets its own; None for NSTART, which is 1 by default
+    /// (RFC 7252 §4.7).
     #[getter]
     fn nstart(&self) -> Option<u16> {
         self.rules.limits(&self.state).nstart
@@ -203,7 +205,7 @@ impl Mechanism {
             .collect()
     }
 
-    /// Returns the longest time from the first transmission to the last of `retransmits`, in seconds.
+    /// Returns the longest time from the first transmission to the last of `retransmits` retransmissions, in seconds.
     fn max_span(&self, retransmits: u8) -> f64 {
         seconds(self.rules.max_span(retransmits))
     }
@@ -251,7 +253,7 @@ impl Mechanism {
         Ok((restore, (VERSION, self.label.clone(), object, self.outstanding)))
     }
 
-    /// The text that named it, as `run` takes it.
+    /// The text that names the mechanism, as `run` accepts it.
     fn __str__(&self) -> &str {
         &self.label
     }

@@ -225,7 +225,7 @@ impl Results {
         Table::new(py.detach(|| coapace_dataset::values(&self.cells, &self.references)))
     }
 
-    /// A row for each published order.
+    /// A row for each published ranking.
     fn orders(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::orders(&self.worst_first(), &self.references)))
     }

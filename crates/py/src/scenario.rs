@@ -20,7 +20,7 @@ const TEXT: &str = "the text";
 #[pyclass(frozen, module = "coapace", from_py_object)]
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
-    /// The text that it was read from, which stays the same if the file changes.
+    /// The text that the scenario was read from, which stays the same if the file changes.
     source: scenario::Source,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) read: Arc<scenario::Scenario>,
@@ -42,7 +42,7 @@ impl Scenario {
         Self::new(source.map_err(|error| PyValueError::new_err(error.to_string()))?, Vec::new())
     }
 
-    /// Returns the scenario, which shows the values of these keys.
+    /// Returns the scenario with these keys added to its knob values, so that results show them.
     pub(crate) fn showing(&self, keys: &[&str]) -> Arc<scenario::Scenario> {
         Arc::new(self.read.as_ref().clone().showing(keys, &self.settings))
     }
@@ -53,7 +53,7 @@ impl Scenario {
     }
 }
 
-/// Checks that the file that `name_or_path` names is there, if it names one.
+/// Checks that a file can be opened, if `name_or_path` is its path and not the name of a built-in scenario.
 ///
 /// # Errors
 /// `OSError`, such as `FileNotFoundError`.
@@ -130,13 +130,13 @@ impl Scenario {
         self.read.knob_choices(knob).into_iter().map(str::to_owned).collect()
     }
 
-    /// The mechanisms of a run that names none.
+    /// The mechanisms of a run that names no mechanisms.
     #[getter]
     fn mechanisms(&self) -> Vec<String> {
         self.read.defaults.mechanisms.clone()
     }
 
-    /// The number of seeds of a run that names none.
+    /// The number of seeds of a run that names no seeds.
     #[getter]
     fn seeds(&self) -> u32 {
         self.read.defaults.seeds

@@ -66,7 +66,7 @@ struct Tables {
     raised: Option<PyErr>,
 }
 
-/// A step outside of runs.
+/// A step of a mechanism outside of runs: one call from Python, such as `start` or `acknowledge`.
 #[derive(Default)]
 struct OutsideStep {
     raised: Vec<PyErr>,
@@ -76,12 +76,12 @@ struct OutsideStep {
     given: Option<Py<PyAny>>,
 }
 
-/// The objects that steps of a mechanism have made. They are forgotten together with it.
+/// The Python objects that steps of a mechanism have made. They are forgotten when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptObjects(Vec<u32>);
 
 impl ScriptObjects {
-    /// Returns the first of the objects: the mechanism itself. `None` if it is not written in Python.
+    /// Returns the first of the objects: the mechanism itself. `None` if the mechanism is not written in Python.
     pub(crate) fn first(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let number = self.0.first()?;
         tables().stepped.get(number).map(|object| object.clone_ref(py))

@@ -19,17 +19,18 @@ use crate::sweeping::failed;
 use crate::table::Table;
 use crate::watching::watch;
 
-/// The mechanism of a piece of a search, and the number of its scenario.
+/// A piece of a search, the runs of a mechanism on one scenario: the mechanism, and the number of the scenario.
 type PieceOfPython = (String, usize);
 
-/// The costs of a piece of a search, and its share beside `default`.
+/// The results of a piece: the costs, and the share beside clients with `default`; None if the scenario has no such
+/// clients.
 type MeasuredOfPython = ([f64; 3], Option<f64>);
 
-/// Pieces with everything that is needed to measure them elsewhere: the version, the kind of the networks, the generator seed,
-/// the number of scenarios.
+/// Pieces with everything that is needed to measure them elsewhere: the version, the kind of the networks, the
+/// generator seed, the number of scenarios, and the pieces.
 type BatchOfPython = (String, String, u64, u32, Vec<PieceOfPython>);
 
-/// A search that was begun, or a comparison.
+/// A search for parameters of mechanisms, or a comparison of given mechanisms.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Search(Arc<Mutex<lab::Search>>);
 

@@ -1,4 +1,5 @@
-//! Sweeps: on the threads of this process, or in batches that other processes make.
+//! Sweeps: runs under many conditions, written into a directory. Threads of this process make the runs, or other
+//! processes make batches of them.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -62,7 +62,8 @@ fn single(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
     Ok(None)
 }
 
-/// Returns the value that a scalar or an array of a library was turned into.
+/// Returns one or several values as text. `inner` is a scalar or an array of a library, converted to a plain type of
+/// Python.
 fn single_or_list(inner: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
     match single(inner)? {
         Some(single) => Ok(Some(single)),

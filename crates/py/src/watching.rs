@@ -73,7 +73,7 @@ pub(crate) fn conduct(
 }
 
 impl RunSettings<'_> {
-    /// Gives all trials these seeds. Only the first range records series.
+    /// Returns a copy of each trial for each range of seeds. Only the trials of the first range record time series.
     fn of_stretches(&self, trials: Vec<Trial>) -> Vec<Trial> {
         let own = |trial: Trial| Trial { first_seed: self.first_seed, ..trial };
         let Some(stretches) = &self.seeds else { return trials.into_iter().map(own).collect() };

@@ -48,10 +48,10 @@ class Scenario:
         """The names that a knob accepts; empty if it accepts the values of its keys."""
     @property
     def mechanisms(self) -> list[str]:
-        """The mechanisms of a run that names none."""
+        """The mechanisms of a run that names no mechanisms."""
     @property
     def seeds(self) -> int:
-        """The number of seeds of a run that names none."""
+        """The number of seeds of a run that names no seeds."""
     def canonical(self) -> str:
         """Every key that shapes a run with its effective value, one `path = value` a line."""
     def to_toml(self) -> str:
@@ -88,8 +88,9 @@ class Mechanism:
     def acknowledge(
         self, exchange: Exchange, now: Time, answered: int | None = None, draw: float = 0.0
     ) -> None:
-        """Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
-        Only a mechanism that asks for a marking learns it, because without one the wire does not show it.
+        """Ends an exchange with an acknowledgement. `answered` is the number of the transmission that was answered, 0 for
+        the first, or None. A mechanism learns this number only if it asks for a marking, because unmarked messages do
+        not show it.
         """
     def reset(self, exchange: Exchange, now: Time) -> None:
         """Ends an exchange with a Reset."""
@@ -100,7 +101,7 @@ class Mechanism:
     def pause(self, now: Time) -> float:
         """The time from `now` until the next confirmable message may depart, in seconds; 0 without pacing."""
     def max_span(self, retransmits: int) -> float:
-        """Returns the longest time from the first transmission to the last of `retransmits`, in seconds."""
+        """Returns the longest time from the first transmission to the last of `retransmits` retransmissions, in seconds."""
     @property
     def rto(self) -> float:
         """The RTO: the estimate that timeouts start from, before dither, in seconds."""
@@ -112,7 +113,9 @@ class Mechanism:
         """The variation of the round-trip time in seconds; None before the first sample."""
     @property
     def nstart(self) -> int | None:
-        """The number of exchanges that may be under way at once, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7."""
+        """The maximum number of exchanges under way, if the mechanism sets its own; None for NSTART, which is 1 by default
+        (RFC 7252 §4.7).
+        """
     @property
     def marking(self) -> str:
         """How a transmission carries its ordinal: none, token, token-on-retransmit, option or fresh-message-id."""
@@ -134,17 +137,17 @@ class Cue:
         """The random number of this step, uniform in [0, 1)."""
     @property
     def draw_bits(self) -> int:
-        """The random number of this step as a fraction of 2³²: exact."""
+        """The random number of this step times 2³²: a whole number, and so exact."""
     @property
     def outstanding(self) -> int:
-        """The exchanges to this destination that are under way, the present one included."""
+        """The number of exchanges with this destination that are under way, the present one included."""
     def dither(self, base: float, factor: float = 1.5) -> float:
-        """Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC 7252 §4.2.
-        Both are rounded as every mechanism of Coapace rounds.
+        """Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC
+        7252 §4.2. `base` and the result are rounded to microseconds, and `factor` to thousandths.
         """
 
 class Sample:
-    """The facts of an acknowledgement."""
+    """The measurements of an acknowledged exchange."""
 
     @property
     def since_first(self) -> float:
@@ -163,7 +166,7 @@ class Sample:
         """The number of retransmissions."""
     @property
     def answered(self) -> int | None:
-        """The transmission that was answered, 0 for the first; None unless a marking shows it."""
+        """The number of the answered transmission, 0 for the first; None unless a marking in the messages shows it."""
     @property
     def unambiguous(self) -> float | None:
         """The round-trip time in seconds if it is unambiguous: without a retransmission, or if a marking shows which copy was answered."""
@@ -249,12 +252,14 @@ class Request:
     def path(self) -> str:
         """The path, with a slash before each segment."""
     def parameter(self, name: str) -> str | None:
-        """Returns the segment that `{name}` matched in the path of the resource; None without one, or if it is not UTF-8."""
+        """Returns the segment that `{name}` matched in the path of the resource; None if the path has no `{name}`, or if
+        the segment is not UTF-8.
+        """
     @property
     def query(self) -> list[str]:
         """The arguments of the query, in their order."""
     def argument(self, name: str) -> str | None:
-        """Returns the value of the argument `name=value` of the query; empty if the argument is only the name."""
+        """Returns the value of the argument `name=value` of the query: empty for a name alone, None without the argument."""
     @property
     def payload(self) -> bytes:
         """The payload, empty if there is none. Its blocks are put together."""
@@ -294,13 +299,13 @@ class Remote:
         """The variation of the round-trip time; None if the mechanism does not measure it, or has not yet."""
     @property
     def exchanges(self) -> int:
-        """The exchanges that have ended."""
+        """The number of exchanges that have ended."""
     @property
     def failed(self) -> int:
-        """The exchanges that have ended without an answer."""
+        """The number of exchanges that have ended without an answer."""
     @property
     def retransmissions(self) -> int:
-        """The retransmissions in all exchanges that have ended."""
+        """The number of retransmissions in all exchanges that have ended."""
 
 class Mailbox:
     def fileno(self) -> int: ...

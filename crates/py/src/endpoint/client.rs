@@ -105,7 +105,7 @@ impl NativeClient {
         self.desk.start(future, uri, async move { call.await.map(Response) })
     }
 
-    /// Starts an observation. `future` gets it, and the first representation.
+    /// Starts an observation. `future` gets the observation and the first representation.
     fn observe(&self, py: Python<'_>, future: Py<PyAny>, asked: ClientRequest) -> PyResult<Call> {
         let (call, uri) = self.call(py, asked)?;
         let desk = self.desk.clone();
@@ -260,19 +260,19 @@ impl Remote {
         self.0.rttvar.map(|rttvar| rttvar.as_secs_f64())
     }
 
-    /// The exchanges that have ended.
+    /// The number of exchanges that have ended.
     #[getter]
     fn exchanges(&self) -> u64 {
         self.0.exchanges
     }
 
-    /// The exchanges that have ended without an answer.
+    /// The number of exchanges that have ended without an answer.
     #[getter]
     fn failed(&self) -> u64 {
         self.0.failed
     }
 
-    /// The retransmissions in all exchanges that have ended.
+    /// The number of retransmissions in all exchanges that have ended.
     #[getter]
     fn retransmissions(&self) -> u64 {
         self.0.retransmissions

@@ -14,7 +14,7 @@ use super::work::{Call, Desk};
 pub(crate) struct NativeGroup {
     desk: Desk,
     uri: String,
-    /// Empty once the time for answers is over.
+    /// The answers; empty once the time for answers is over.
     answers: Arc<Mutex<Option<Group>>>,
 }
 

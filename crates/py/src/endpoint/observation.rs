@@ -14,7 +14,7 @@ use super::work::{Call, Desk};
 pub(crate) struct NativeObservation {
     desk: Desk,
     uri: String,
-    /// Empty once it has ended.
+    /// The observation; empty once it has ended.
     observed: Arc<Mutex<Option<Observation>>>,
 }
 

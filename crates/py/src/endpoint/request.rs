@@ -27,7 +27,8 @@ impl RequestOfPython {
         self.0.path()
     }
 
-    /// Returns the segment that `{name}` matched in the path of the resource; None without one, or if it is not UTF-8.
+    /// Returns the segment that `{name}` matched in the path of the resource; None if the path has no `{name}`, or if
+    /// the segment is not UTF-8.
     fn parameter(&self, name: &str) -> Option<&str> {
         self.0.parameter(name)
     }
@@ -38,7 +39,7 @@ impl RequestOfPython {
         self.0.query().collect()
     }
 
-    /// Returns the value of the argument `name=value` of the query; empty if the argument is only the name.
+    /// Returns the value of the argument `name=value` of the query: empty for a name alone, None without the argument.
     fn argument(&self, name: &str) -> Option<&str> {
         self.0.argument(name)
     }

@@ -33,9 +33,10 @@ pub(crate) struct NativeServer {
     #[pyo3(get)]
     address: String,
     max_pending: u32,
-    /// Empty once it serves.
+    /// The bound server; empty once it serves.
     bound: Mutex<Option<net::Server>>,
-    /// Empty once it is shut down, so that its sockets are closed when its threads have ended.
+    /// The handle that shuts the server down; empty afterwards, so that the sockets are closed when the threads have
+    /// ended.
     handle: Mutex<Option<ServerHandle>>,
     /// The resources that can be observed, by path.
     observable: Mutex<BTreeMap<String, Resource>>,
@@ -108,7 +109,8 @@ impl NativeServer {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Begins to serve. `dispatch(handler, request, reply)` is called for each request, and `future` ends with the server.
+    /// Begins to serve. `dispatch(handler, request, reply)` is called for each request, and `future` is done when the
+    /// server ends.
     fn serve(
         &self,
         future: Py<PyAny>,
@@ -150,7 +152,7 @@ impl NativeServer {
         self.desk.start(future, self.uri(), async move { server.serve(handlers).await.map_err(Error::Io) })
     }
 
-    /// Notifies the observers of a resource. Returns whether it can be observed.
+    /// Notifies the observers of a resource. Returns whether the resource can be observed.
     fn notify(&self, py: Python<'_>, path: &str) -> bool {
         let observable = lock(&self.observable);
         let resource = observable.get(path).cloned();
@@ -175,7 +177,8 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the scheme and the rest of an address. Without a scheme it is `coap`, or `coaps` if there are keys.
+/// Returns the scheme and the rest of an address. The scheme of an address without one is `coap`, or `coaps` if there
+/// are keys.
 fn split(address: &str, has_keys: bool) -> PyResult<(Scheme, &str)> {
     let usual = if has_keys { Scheme::Coaps } else { Scheme::Coap };
     let Some((name, place)) = address.split_once("://") else { return Ok((usual, address)) };
@@ -274,7 +277,7 @@ impl Handling {
     }
 }
 
-/// The reply to one request. Dropped without a response, it becomes 5.00.
+/// The reply to one request. If it is dropped before it is sent, the client gets 5.00.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Reply(Mutex<Option<(oneshot::Sender<net::Response>, RequestPlace)>>);
 

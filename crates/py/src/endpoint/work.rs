@@ -75,7 +75,7 @@ where
     .map(drop)
 }
 
-/// Work in progress.
+/// Work in progress, such as a request.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Call(AbortHandle);
 
