@@ -104,7 +104,7 @@ pub(crate) struct Threads {
     pub(crate) jobs: Option<u16>,
 }
 
-/// The commands under their headings.
+/// The headings in the list of commands of the help, each with its commands.
 // Hidden commands (completions, man) are under no heading.
 const HEADINGS: [(&str, &[&str]); 4] = [
     ("Laboratory", &["run", "rank", "reproduce", "search", "trace", "list", "new", "check", "playground"]),

@@ -116,12 +116,13 @@ impl HttpServer {
     }
 }
 
-/// A descriptor that is closed when a connection could not be accepted without one, so that the next attempt succeeds.
+/// A file descriptor in reserve. If a connection cannot be accepted because the process has no free descriptor, the
+/// reserve is closed, so that the next attempt succeeds.
 #[derive(Default)]
 struct SpareDescriptor(Mutex<Option<OwnedFd>>);
 
 impl SpareDescriptor {
-    /// Keeps the descriptor that `open` returns, unless there is one.
+    /// Keeps the descriptor that `open` returns, unless one is already in reserve.
     fn fill(&self, open: impl FnOnce() -> io::Result<OwnedFd>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_none() {
@@ -129,7 +130,7 @@ impl SpareDescriptor {
         }
     }
 
-    /// Closes the descriptor. Returns false if there is none.
+    /// Closes the descriptor. Returns false if no descriptor is in reserve.
     fn release(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
     }
@@ -193,7 +194,7 @@ impl<'a> HttpResponse<'a> {
         Self { status, kind: PLAIN, more: "", body: body.as_bytes().into() }
     }
 
-    /// Returns the response as it is sent; a HEAD request gets it without its body.
+    /// Returns the bytes of the response; without the body if `whole` is false, for a HEAD request.
     fn bytes(&self, whole: bool) -> Vec<u8> {
         let Self { status, kind, more, body } = self;
         let length = body.len();

@@ -30,8 +30,8 @@ impl Latencies {
         Duration::from_micros(self.0.max_us)
     }
 
-    /// Returns the duration that a `share` of the durations, in (0,1], do not exceed; zero without
-    /// durations.
+    /// Returns the quantile for a `share` in (0,1]: the duration that this share of the counted durations do not
+    /// exceed; zero without durations.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         Duration::from_secs_f64(self.0.quantile_s(share).unwrap_or(0.0))
     }

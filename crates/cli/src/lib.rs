@@ -58,8 +58,8 @@ pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
 /// The words of the command line; the first is the name of the command.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Runs the command with the arguments of this process. The mechanisms in `own` can be used by name like the built-in ones.
-/// Returns the exit code, which is 2 if one of their names is taken.
+/// Runs the command with the arguments of this process. The mechanisms in `own` can be used by name like the built-in
+/// ones. Returns the exit code, which is 2 if the name of a mechanism in `own` is taken or malformed.
 pub fn main_with(own: &'static [Entry]) -> ExitCode {
     ExitCode::from(run(std::env::args_os(), own))
 }

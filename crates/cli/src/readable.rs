@@ -3,8 +3,8 @@
 use coap_numbers::content_format;
 use serde::de::IgnoredAny;
 
-/// The deepest level of JSON that is indented. Deeper ones stay unchanged, so that a short payload cannot cause an endless
-/// number of spaces.
+/// The deepest level of JSON that is indented. Deeper levels stay unchanged, so that a short payload cannot cause an
+/// endless number of spaces.
 const DEEPEST: usize = 16;
 
 /// Returns a JSON payload indented, and a CBOR payload in the diagnostic notation of RFC 8949 §8. The Content-Format

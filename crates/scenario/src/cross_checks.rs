@@ -1,4 +1,4 @@
-//! Checks of a whole scenario that need the positions of the nodes of its mesh.
+//! Checks of a whole scenario. They need the positions of the mesh's nodes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::schema::kind::Lines;
 use crate::schema::table::Misfit;
 use crate::transfers::Protocol;
 
-/// The dotted path of the table of the mesh.
+/// The dotted path of the mesh's table in a scenario file.
 const MESH: &str = "network.mesh";
 
 /// The maximum number of messages that a flow may make in a run. More would take days to simulate.

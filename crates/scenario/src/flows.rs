@@ -167,8 +167,8 @@ impl Flow {
     }
 
     /// Returns, for every client, the number of the sink that gets its messages; `None` for a client that does not take
-    /// part. Without a `layout`, which only a mesh has, there are `clients` clients, none is left or right, and the
-    /// nearest sink is 0.
+    /// part. Only a mesh has a `layout`. Without a `layout` there are `clients` clients, no client is left or right of
+    /// a border router, and the nearest sink is 0.
     pub fn sinks(&self, clients: u32, layout: Option<&Layout>) -> Vec<Option<u32>> {
         let (places, root) = match layout {
             Some(layout) => {

@@ -148,7 +148,7 @@ impl Knobs {
         }
     }
 
-    /// Tries every knob on the file, so that a wrong one is found even if it is not used.
+    /// Tries every knob on the file, so that a wrong knob is found even if it is not used.
     ///
     /// # Errors
     /// Returns the fault of the first knob that names an unknown key or makes a file that is refused.
@@ -165,8 +165,8 @@ impl Knobs {
         Ok(())
     }
 
-    /// Removes from `file`, which has settings, the knobs that [`check`](Self::check) would refuse: knobs for a hop
-    /// that is gone, and choices that make an invalid file.
+    /// Removes from `file`, in which settings were made, the knobs that [`check`](Self::check) would refuse: knobs for
+    /// a hop that is gone, and choices that make an invalid file.
     pub(crate) fn leave_fitting(&self, file: &mut Item, read: FileReader) {
         // Choices are tried on the whole file, which must not change while knobs are removed.
         let whole = file.clone();
@@ -183,9 +183,9 @@ impl Knobs {
     }
 
     /// Returns the name and the present value of every knob. If a knob has several keys with different values, its
-    /// value is all of them, with `/` between. If a knob has choices, its value is the name of the choice in force, or
-    /// `custom` if none is in force. `all` has the effective values of the file, and `run` only the keys that shape a
-    /// run.
+    /// value is all of them, with `/` between. If a knob has choices, its value is the name of the choice in force,
+    /// whose settings would change no run, or `custom` if no choice is in force. `all` has the effective values of all
+    /// keys, and `run` only of the keys that shape a run.
     pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: FileReader) -> KnobValues {
         // Paths may disagree after a setting of one of them, so all values are shown then.
         let value = |knob: &Knob| match &knob.effect {
@@ -209,7 +209,7 @@ impl Knobs {
 /// The names of knobs with their values.
 pub(crate) type KnobValues = Vec<(String, String)>;
 
-/// The value of a knob with choices, none of which is in force.
+/// The value of a knob with choices if none of its choices is in force.
 const CUSTOM: &str = "custom";
 
 impl KnobChoice {

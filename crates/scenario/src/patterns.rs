@@ -21,7 +21,7 @@ patterns! {
     on_off
 }
 
-/// A pattern as scenarios choose it.
+/// A pattern of traffic, which a scenario chooses by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// The name of the pattern in scenarios.
@@ -63,11 +63,12 @@ impl Pattern {
 /// The rule for the time at which the next message of a client is due.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// The clock decides. The function returns the time at which a message is due.
+    /// The clock decides when a message is due. The function returns this time.
     Clock(fn(timing: &Timing, turn: Turn) -> Time),
-    /// The clock decides, and each client has only one message. The function returns the time at which it is due.
+    /// The clock decides, and each client has only one message. The function returns the time at which the message is
+    /// due.
     Once(fn(timing: &Timing, turn: Turn) -> Time),
-    /// The next message is due when the client's exchange before it ends.
+    /// The next message is due when the client's previous exchange ends.
     Backlogged,
 }
 
@@ -78,11 +79,11 @@ pub struct Turn {
     pub client: u32,
     /// The message's number, from 0.
     pub number: u32,
-    /// The time at which the client's message before was due; for the first message, the start of the flow.
+    /// The time at which the client's previous message was due; for the first message, the start of the flow.
     pub last: Time,
 }
 
-/// The times of a flow.
+/// The times of a flow from its keys, and the random numbers for the times of its messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// The start of the flow.

@@ -19,7 +19,7 @@ use crate::text;
 pub struct Places {
     /// The positions and the roles of the nodes at the start.
     pub layout: Layout,
-    /// The radio medium of the file of the topology; `None` without a file, or if the file has none.
+    /// The radio medium from the topology's file; `None` without a file, or if the file describes no radio medium.
     pub(crate) medium: Option<UnitDisk>,
     moves: Moves,
     /// The keys of the mesh that name files, each with a hash of the file's content.
@@ -92,7 +92,7 @@ impl Places {
         matches!(self.moves, Moves::Drawn(_))
     }
 
-    /// Returns the movements until `end` in the run that `stream` belongs to.
+    /// Returns the movements until `end` in the run whose random numbers `stream` gives.
     pub fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
         // Reading the scenario has tried this, so it does not fail.
         self.drawn(end, stream).unwrap_or_default()

@@ -188,7 +188,8 @@ fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
     titled(page, title, T::DOC, path, &T::keys());
 }
 
-/// Writes a section for each kind of the table at `path`, with the keys for which `is_own` is true, if there are any.
+/// Writes a section for each kind of the table at `path`, with the keys for which `is_own` returns true. A kind without
+/// such keys gets no section.
 fn kinds<T: TaggedTable>(page: &mut String, path: &str, is_own: fn(&str) -> bool) {
     let name = path.rsplit('.').next().unwrap_or(path);
     for word in T::WORDS {

@@ -65,9 +65,9 @@ impl Source {
 }
 
 impl Scenario {
-    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`. Each has a key and
-    /// a value. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
-    /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
+    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`. Each setting has a
+    /// key and a value. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's
+    /// name (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
     ///
     /// The file must be valid without the settings, too.
     ///

@@ -72,8 +72,8 @@ impl Template {
         self.with(settings).map_err(|fault| self.blamed(fault, settings).named(&self.path, settings))
     }
 
-    /// Returns `fault` as an error of the setting that causes it, if it is in a line of the file that is valid without
-    /// the settings.
+    /// Returns the error of the setting that causes `fault`, if `fault` is in a line of the file that is valid without
+    /// the settings. Returns the other faults unchanged.
     fn blamed(&self, fault: Fault, settings: &[(String, String)]) -> Fault {
         if matches!(fault.at, ValueOrigin::Setting(_)) {
             return fault;

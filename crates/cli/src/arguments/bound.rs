@@ -8,7 +8,8 @@ pub(crate) struct SharedBound {
 }
 
 impl SharedBound {
-    /// Parses a limit; `read` parses each of its numbers. If the text has only a total, the limit of a client is a quarter of it.
+    /// Parses a limit; `read` parses each of its numbers. If the text has only a total, the limit of a client is a
+    /// quarter of the total.
     fn read(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Self, String> {
         let (total, client) = match text.split_once('/') {
             Some((total, client)) => (read(total)?, read(client)?),

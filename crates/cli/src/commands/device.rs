@@ -125,8 +125,8 @@ impl ClientSetup {
     }
 }
 
-/// The longest wait for a DTLS handshake if `-B` is not given. With a wrong key it would never end, because OpenSSL
-/// servers do not answer.
+/// The longest wait for a DTLS handshake if `-B` is not given. With a wrong key the handshake would never end, because
+/// OpenSSL servers do not answer.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Refuses the option `flag`, which is about datagrams, if the scheme of `uri` uses connections, such as coap+tcp.

@@ -24,7 +24,7 @@ use crate::failure::INTERRUPTED;
 use crate::shown::{complain, remark};
 use crate::{Failure, interrupt, process, progress};
 
-/// The tap of an emulation: a capture, or nothing.
+/// The receiver of copies of an emulation's packets: a capture, or nothing.
 type CaptureTap = Option<Capture<BufWriter<File>>>;
 
 /// The exit code if the command was still running after `--duration`, as with timeout(1).

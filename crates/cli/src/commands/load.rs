@@ -51,7 +51,7 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     asked.setup.finish(result)
 }
 
-/// The arguments of the load, and the number of requests that have ended so far.
+/// The state that all clients of a load share: the arguments, and the number of requests that have ended so far.
 struct LoadContext {
     load: Load,
     payload: Vec<u8>,

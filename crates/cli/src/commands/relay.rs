@@ -18,7 +18,8 @@ use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{COMMIT, Failure, logging, process, supervisor};
 
-/// File descriptors other than the ports of clients: standard streams, the capture, connections of Prometheus.
+/// The number of file descriptors that are kept for other uses than clients' ports: standard streams, the capture,
+/// connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(), Failure> {

@@ -146,7 +146,7 @@ impl MetricsSource for Served {
     }
 }
 
-/// Waits until every server thread has responded, as a sign of life.
+/// Waits until every server thread has responded, which shows that no thread hangs.
 async fn pulse(servers: Vec<ServerHandle>) {
     // One after the other: the slowest thread decides in any case.
     for server in servers {

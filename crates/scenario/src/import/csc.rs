@@ -57,8 +57,8 @@ impl Simulation {
     }
 }
 
-/// Returns the reason why a text cannot be read. The parser's own message quotes the text, so it is shown only for a
-/// text with `<simconf`: a scenario from somebody else may name any file.
+/// Returns the reason why a text cannot be read. The parser's own message quotes the text, so the message is shown only
+/// if the text has `<simconf`: a scenario from somebody else may name any file.
 fn not_xml(text: &str, wrong: &roxmltree::Error) -> String {
     // Only text that claims to be a simulation is quoted.
     if text.contains("<simconf") {

@@ -1,4 +1,4 @@
-//! Bursts: a message of every client at each interval.
+//! Bursts: after each interval, every client offers one message.
 
 use coapace_sim::Time;
 

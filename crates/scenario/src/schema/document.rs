@@ -53,8 +53,8 @@ pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
     }
 }
 
-/// Returns the hint to put the value of this line in quotes; `None` unless it is a number with a unit and without
-/// quotes.
+/// Returns the hint to put the value of this line in quotes; `None` unless the value is a number with a unit and
+/// without quotes.
 fn bare_amount(line: &str) -> Option<String> {
     let (_, value) = line.split_once('=')?;
     // A comment may follow the value.
@@ -147,8 +147,8 @@ impl Item {
         Self { at, value: TomlValue::Table(Vec::new()) }
     }
 
-    /// Returns the member `name` of this table, which is added with this `value` if it is missing; `None` if this is
-    /// not a table.
+    /// Returns the member `name` of this table, or `None` if this is not a table. If the member is missing, it is first
+    /// added with this `value`.
     pub(crate) fn get_or_insert(
         &mut self,
         name: &str,

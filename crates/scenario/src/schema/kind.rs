@@ -6,7 +6,7 @@ use super::document::{Item, TomlValue, quoted};
 use super::error::{Fault, ValueOrigin, did_you_mean};
 use super::json::any_of;
 
-/// The effective value of every key under its dotted path, in the order of the schema.
+/// The dotted path and the effective value of every key, in the order in which the keys are declared.
 pub(crate) type Lines = Vec<(String, String)>;
 
 /// A key with its description, as the reference page lists it.

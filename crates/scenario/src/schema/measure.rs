@@ -9,7 +9,7 @@ use super::scalar::Scalar;
 /// The kind of a number in this unit, between two bounds, both included. If the unit is empty, the number has none.
 pub(crate) struct Measure(pub(crate) &'static str, pub(crate) f64, pub(crate) f64);
 
-/// The maximum number of decimals of a number. With six, a number is exact in a hash.
+/// The maximum number of decimals of a number. An `f64` reproduces six decimals exactly in the text that is hashed.
 const DECIMALS: usize = 6;
 
 impl Scalar for Measure {

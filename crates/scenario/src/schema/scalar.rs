@@ -79,7 +79,7 @@ impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
     }
 }
 
-/// A kind of values without parameters such as bounds, defined by its functions.
+/// A kind of values that has no parameters, such as bounds. Its functions define it.
 pub(crate) struct Plain<T> {
     accepts: &'static str,
     schema: fn() -> Value,

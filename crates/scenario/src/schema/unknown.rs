@@ -6,8 +6,8 @@ use super::document::joined;
 use super::error::{Fault, Stray, ValueOrigin, shown};
 use super::kind::KeyEntry;
 
-/// Finds the key at the dotted `path`, from the keys `root` of a file on. An error about an unknown key may also
-/// suggest a name in `others`.
+/// Finds the key at the dotted `path`, which begins with one of the keys `root` at the top of a file. An error about an
+/// unknown key may also suggest a name in `others`.
 pub(crate) fn resolve<'a>(
     root: &'a [KeyEntry],
     path: &str,
@@ -35,8 +35,8 @@ pub(crate) fn resolve<'a>(
     Ok(last)
 }
 
-/// Returns the fault of the unknown key `name` in the table at `path`. It suggests the table's key or the knob
-/// (`others`) that resembles the name. If none does, it lists all of them.
+/// Returns the fault of the unknown key `name` in the table at `path`. The fault suggests the table's key or the knob
+/// (`others`) that resembles the name. If none resembles it, the fault lists all keys and knobs.
 pub(crate) fn unknown(path: &str, name: &str, keys: &[KeyEntry], others: &[&str], at: ValueOrigin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
@@ -73,8 +73,8 @@ pub(crate) fn elsewhere(fault: Fault, root: &[KeyEntry]) -> Fault {
     }
 }
 
-/// Collects the dotted path of every key that is not a table, with the singular of the table, such as `FLOW`, in place of
-/// names in lists, as in the reference.
+/// Collects the dotted path of every key that is not a table. In a path through a list of tables, the singular of the
+/// list, such as `FLOW`, is in place of a table's name, as on the reference page.
 fn all_paths(keys: &[KeyEntry], table: &str, paths: &mut Vec<String>) {
     for key in keys {
         let path = joined(table, key.name);

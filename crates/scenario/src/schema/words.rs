@@ -86,19 +86,19 @@ pub(crate) trait TaggedTable: Sized {
     fn write(&self, path: &str, lines: &mut Lines) -> &'static str;
 }
 
-/// A table whose keys depend on its `kind`.
+/// The kind of a value that is a table. The key `kind` of the table decides its other keys.
 pub(crate) struct Tagged<T> {
     /// Whether a file may have the word of a kind alone, in place of a table.
     is_word_enough: bool,
     table: PhantomData<T>,
 }
 
-/// Returns the kind of a table whose keys depend on its `kind`.
+/// Returns the kind of a value that is a table whose keys depend on its key `kind`.
 pub(crate) const fn tagged_table<T>() -> Tagged<T> {
     Tagged { is_word_enough: false, table: PhantomData }
 }
 
-/// Returns the kind of a table whose keys depend on its `kind`, or the word of that kind alone.
+/// Returns the kind of a value that is a table whose keys depend on its key `kind`, or only the word of this `kind`.
 pub(crate) const fn word_or_table<T>() -> Tagged<T> {
     Tagged { is_word_enough: true, table: PhantomData }
 }

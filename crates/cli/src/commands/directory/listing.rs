@@ -7,8 +7,8 @@ use coapace_net::{Request, Response};
 
 use super::{Directory, format};
 
-/// The maximum number of files that discovery links. The next two constants limit the directories that it visits, and
-/// their depth.
+/// The maximum number of files for which discovery lists links. The next two constants limit the number of directories
+/// that are searched for files, and their depth.
 const MAX_LINKS: usize = 1_000;
 const MAX_DIRECTORIES: usize = 1_000;
 const MAX_DEPTH: usize = 16;

@@ -12,14 +12,15 @@ use crate::arguments::SharedBound;
 /// The bytes of a file that count as one write.
 const UNIT: usize = 256 << 10;
 
-/// The time over which unused writes accumulate.
+/// The time over which unused writes accumulate: an idle client may later make the writes of this time at once.
 const BURST: Duration = Duration::from_secs(1);
 
 /// The maximum number of clients in the table. When it is full, the clients that have their whole allowance again are
 /// removed.
 const MAX_CLIENTS: usize = 4_096;
 
-/// The times of the next writes that are allowed, for each client and for all together (the generic cell rate algorithm).
+/// Limits the rate of writes of each client and of all together (the generic cell rate algorithm). For each it keeps
+/// the moment until which the admitted writes use up the rate.
 #[derive(Debug)]
 pub(super) struct WritePace {
     rate: SharedBound,

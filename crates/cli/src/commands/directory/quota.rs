@@ -22,7 +22,8 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Returns this usage without one file of `gone` bytes and with one of `added` bytes; `None` for no such file.
+    /// Returns this usage after a file of `gone` bytes was removed and a file of `added` bytes was added; `None` for no
+    /// such file.
     fn after(self, gone: Option<u64>, added: Option<u64>) -> Self {
         let count = |file: Option<u64>| u64::from(file.is_some());
         Self {
@@ -33,7 +34,7 @@ impl Usage {
     }
 }
 
-/// The files below the served directory.
+/// The files below the served directory, which a quota counts.
 pub(super) trait Files {
     /// Counts all files.
     fn count(&self) -> Usage;

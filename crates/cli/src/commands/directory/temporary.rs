@@ -161,9 +161,9 @@ fn random() -> u64 {
     RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Returns the present time, or a nanosecond after the last returned time if that is later, so that no two files of this
-/// process have the same time. The system's own modification time advances in ticks of some milliseconds, and could not
-/// distinguish two versions of a file.
+/// Returns the present time. If the last returned time is not earlier, returns a nanosecond after the last one, so that
+/// no two files of this process have the same time. The system's own modification time advances in ticks of some
+/// milliseconds, and could not distinguish two versions of a file.
 fn stamp() -> SystemTime {
     static LAST: Mutex<u64> = Mutex::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

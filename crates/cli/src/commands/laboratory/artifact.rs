@@ -1,4 +1,5 @@
-//! The artefact of `coapace reproduce --artifact`.
+//! The artefact of `coapace reproduce --artifact`: a directory with the scenarios, the results, the report and their
+//! hashes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -30,7 +31,7 @@ pub(super) struct Artifact {
     making: Making,
 }
 
-/// The command, the program and the time of an artefact. A repetition takes them from the manifest.
+/// The command, the program version and the time that an artefact records. A check takes them from the manifest.
 struct Making {
     command: String,
     program: ProgramVersion,
@@ -51,7 +52,7 @@ impl Artifact {
         Ok(Self { folder, cells: Vec::new(), making })
     }
 
-    /// Returns an artefact that is only kept in memory, with time and program from a manifest.
+    /// Returns an artefact that is only kept in memory, with the command, the program and the time of a manifest.
     pub(super) fn again(manifest: &Manifest) -> Self {
         let Manifest { command, program, written, .. } = manifest.clone();
         let making = Making { command, program, written: Some(written) };

@@ -1,4 +1,4 @@
-//! Many live runs, some at a time.
+//! Makes many live runs, several at a time.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_mins(5);
 /// The longest wait for interrupted runs to end their servers and networks.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Live runs to be made.
+/// The live runs to be made, and how to make them.
 #[derive(Debug)]
 pub(crate) struct Conducting {
     /// The trials.

@@ -15,8 +15,8 @@ pub(crate) struct DurationEstimate {
     runs: Vec<Vec<Duration>>,
 }
 
-/// Estimates how long the live runs of `trials` take, from `simulated` runs of the same trials.
-/// These have at least the seeds of the live runs.
+/// Estimates how long the live runs of `trials` take, from `simulated` runs of the same trials. The simulated runs have
+/// at least the seeds of the live runs.
 pub(crate) fn estimate(trials: &[Trial], simulated: &[CellResult]) -> DurationEstimate {
     let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
         let runs = cell.runs.iter().take(trial.seeds as usize);
