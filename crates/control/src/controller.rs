@@ -122,7 +122,7 @@ pub struct Limits {
     pub nstart: Option<u16>,
     /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] if the mechanism does not pace.
     pub next_confirmable: Instant,
-    /// An exchange counts as lost, and is retransmitted at once, if another transmission that departed at least this
+    /// An exchange counts as lost, and is retransmitted at once, if another transmission that departed more than this
     /// much later was answered without ambiguity. `None`: only timeouts detect losses.
     pub overtaken: Option<Duration>,
     /// Least time between the departures of two non-confirmable messages that are not answered.

@@ -169,7 +169,7 @@ counters! {
         /// Registrations over TCP that were answered without the Observe option, because no memory was left for an
         /// observer.
         Transports: observers_refused => "coap_tcp_observers_refused_total", warn "registrations of observers over TCP refused";
-        /// Handlers over TCP that panicked, likewise.
+        /// Handlers over TCP that panicked; their request is also answered 5.00.
         Requests: panics => "coap_handler_panics_total", warn "handlers over TCP that panicked";
         /// Responses over TCP that were larger than the client accepts, and replaced with 5.00.
         Transports: too_large => "coap_tcp_responses_too_large_total", warn "responses larger than the client accepts";

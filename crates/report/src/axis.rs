@@ -38,7 +38,7 @@ impl Axis {
         Self::linear(title, unit, [0.0, if high > 0.0 { high * 1.05 } else { 1.0 }])
     }
 
-    /// Returns an axis for shares, from 0 to 1.
+    /// Returns an axis for shares, with ticks from 0 to 100 %.
     pub(super) fn share(title: impl Into<String>) -> Self {
         // 2 % of room, so that a line at 100 % does not lie on the frame.
         Self { percent: true, ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0], ..Self::linear(title, "", [0.0, 1.02]) }

@@ -12,19 +12,19 @@ named! {
     pub enum Event {
         /// A node passed the packet to the network.
         Sent = "sent",
-        /// A hop received it.
+        /// A hop received the packet.
         Queued = "queued",
-        /// A hop had no room for it; without a hop: no path leads there, or the packet is longer than 65,535 bytes.
+        /// A hop had no room for the packet; without a hop: no path leads there, or the packet is longer than 65,535 bytes.
         Dropped = "dropped",
-        /// A hop carried it and lost it.
+        /// A hop carried the packet and lost it.
         Lost = "lost",
-        /// A node is about to receive it.
+        /// A node is about to receive the packet.
         Delivered = "delivered",
-        /// The queue management of a hop dropped it, although there was room.
+        /// The queue management of a hop dropped the packet, although there was room.
         Discarded = "discarded",
-        /// The queue management of a hop marked it (RFC 3168).
+        /// The queue management of a hop marked the packet (RFC 3168).
         Marked = "marked",
-        /// A hop with queue management begins to transmit it.
+        /// A hop with queue management begins to transmit the packet.
         Begun = "begun",
     }
 }
