@@ -311,7 +311,7 @@ choice! {
 }
 
 impl Switch {
-    /// Returns whether the rule applies.
+    /// Returns true for `On`.
     pub const fn is_on(self) -> bool {
         matches!(self, Self::On)
     }

@@ -208,7 +208,7 @@ pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
     table(matrix.rows(VERSION))
 }
 
-/// Returns the ratios of a ranking, a row for each cell, mechanism and metric. The columns are the columns of
+/// Returns the ratios of a ranking (how many times worse than the best), a row for each condition, mechanism and metric. The columns are the columns of
 /// `coapace rank --format csv`.
 ///
 /// # Errors

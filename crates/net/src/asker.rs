@@ -260,7 +260,7 @@ pub(crate) async fn exchange(
     response.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Starts an exchange on a hub, and registers the receivers of its responses.
+/// Starts an exchange at the endpoint of a hub, and registers the receivers of its responses.
 pub(crate) fn expect(
     state: &mut LockedHub,
     now: Instant,

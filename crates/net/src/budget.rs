@@ -49,7 +49,7 @@ impl Budget {
         Self { memory, admission: Arc::default(), pool: Arc::new(Pool::new(memory / 8)) }
     }
 
-    /// Returns the memory, in bytes.
+    /// Returns the memory that the server may use, in bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }

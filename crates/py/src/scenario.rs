@@ -47,7 +47,7 @@ impl Scenario {
         Arc::new(self.read.as_ref().clone().showing(keys, &self.settings))
     }
 
-    /// Returns the text without the settings, with its name.
+    /// Returns the text of the scenario without the settings of `set`, with the name of its file.
     pub(crate) fn text(&self) -> scenario::Source {
         self.source.clone()
     }

@@ -45,7 +45,7 @@ impl Relay {
         self.answer(now, face.other(), responder, message.code, &tail);
     }
 
-    /// Forwards a notification of an observation at `face`.
+    /// Forwards a notification that arrived at `face`, the side of the server or of the clients.
     pub(crate) fn pass_notification(
         &mut self,
         now: Instant,

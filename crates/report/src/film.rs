@@ -70,8 +70,8 @@ impl<'a> Films<'a> {
         html
     }
 
-    /// Returns the films for the script: an element that lists them all, and an element for each. The script reads a film when
-    /// the reader chooses it.
+    /// Returns the films as elements of HTML, for the script of the page: an element that lists them all, and an element
+    /// for each film. The script reads a film when the reader of the page chooses it.
     pub(super) fn data(&self) -> serde_json::Result<String> {
         let labels: Vec<_> = self.films.iter().map(|(label, _)| label).collect();
         let mut html = data("films", &labels)?;

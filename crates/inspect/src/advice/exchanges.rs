@@ -312,7 +312,8 @@ impl Exchanges {
         true
     }
 
-    /// Records that an exchange of the previous era is answered in this era, so that its round-trip time is unknown.
+    /// Records an exchange that began before the last step of the capture's clock and is answered after it. Its round-trip
+    /// time is unknown.
     fn crosses(&mut self, number: u32) {
         let exchange = self.all.get(number as usize);
         if exchange.is_some_and(|it| it.era + 1 == self.era && it.ended_at().is_none()) {

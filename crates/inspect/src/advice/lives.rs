@@ -47,11 +47,11 @@ pub struct Starts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sign {
-    /// The client counts its Message IDs, and the number jumps.
+    /// A jump of the Message IDs of a client that counts them.
     MessageIds,
-    /// Message IDs are random. The client counts its tokens, and the number jumps.
+    /// A jump of the tokens of a client that counts them and has random Message IDs.
     Tokens,
-    /// The client counts neither Message IDs nor tokens, and uses another port.
+    /// Another port of a client that counts neither Message IDs nor tokens.
     Ports,
 }
 

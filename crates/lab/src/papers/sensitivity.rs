@@ -17,7 +17,7 @@ use coapace_run::Observe;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenCondition {
-    /// The condition in words.
+    /// The unstated condition in words.
     condition: String,
     /// The value used in all other runs, in words.
     chosen: String,
@@ -62,7 +62,7 @@ type PlanVariant = (Option<(usize, usize)>, Vec<(usize, Published)>);
 /// A value of an unstated condition, other than the chosen one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariedValue {
-    /// The condition in words.
+    /// The unstated condition in words.
     pub condition: String,
     /// The value in words.
     pub value: String,

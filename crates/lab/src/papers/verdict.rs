@@ -16,7 +16,7 @@ pub struct OrderVerdict<'a> {
     pub above: &'a CellResult,
     /// The published ranking.
     pub order: &'a Order,
-    /// The pooled values of the first and the second mechanism; `None` if a value is unknown.
+    /// The values of the first and the second mechanism over all runs together; `None` if a value is unknown.
     pub values: [Option<f64>; 2],
     /// The ratio of the first value to the second.
     pub ratio: Option<PairedRatio>,

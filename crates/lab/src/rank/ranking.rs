@@ -199,7 +199,8 @@ impl RankedCell {
         self.all(cell, mechanism).reduce(Worst::greater)
     }
 
-    /// Returns the worst ratio of a mechanism that is significantly above 1; `None` if no ratio is.
+    /// Returns the greatest ratio of a mechanism (how many times worse than the best) that is significantly above 1; `None`
+    /// if no ratio is.
     pub(super) fn worst_significant(&self, cell: usize, mechanism: usize) -> Option<Worst> {
         self.all(cell, mechanism).filter(Worst::is_significant).reduce(Worst::greater)
     }

@@ -206,7 +206,7 @@ impl Evaluation {
         (sum / self.ratios.len().max(1) as f64).exp()
     }
 
-    /// Returns the smallest and largest share; `None` if shares were not measured.
+    /// Returns the smallest and the largest share beside clients with `default`; `None` if shares were not measured.
     pub fn shares(&self) -> Option<[f64; 2]> {
         let least = self.shares.iter().copied().min_by(f64::total_cmp)?;
         let greatest = self.shares.iter().copied().max_by(f64::total_cmp)?;

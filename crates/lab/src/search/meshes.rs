@@ -21,7 +21,7 @@ const SEEDS: u32 = 4;
 #[derive(Clone, Copy)]
 struct MacPreset {
     preset: &'static str,
-    /// Further keys of its table in the scenario.
+    /// Further keys of the table of the MAC in the scenario.
     keys: &'static str,
     /// How quickly the MAC carries messages, relative to one that always listens and senses before it sends.
     pace: f64,

@@ -10,9 +10,9 @@ use crate::emulation::EmulationCounts;
 pub struct Health {
     /// The lateness of the timers of hosts.
     pub hosts: Lateness,
-    /// Packets that left the network.
+    /// The number of packets that left the network.
     pub departures: u64,
-    /// Departures more than 5 ms late.
+    /// The number of packets that left the network more than 5 ms late.
     pub late_departures: u64,
     /// A line for each problem of the network, and one for the time that another stack's clients took between
     /// requests.

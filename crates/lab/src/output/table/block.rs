@@ -24,7 +24,7 @@ struct TableRow<'a> {
 }
 
 impl<'a> TableBlock<'a> {
-    /// Makes the block of cells under the same conditions.
+    /// Makes a block of rows from the results of several mechanisms under the same conditions.
     pub(super) fn of(metric: Metric, conditions: &Conditions, cells: &[&'a CellResult]) -> Self {
         let row = |(cell, place): (&&'a CellResult, Option<Place>)| TableRow {
             cell,

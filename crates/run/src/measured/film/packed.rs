@@ -33,8 +33,8 @@ fn count(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX).min(1_000_000_000_000)
 }
 
-/// Rounds the numbers of a moment in the same way as the JSON, so that a film in memory looks the same as a film from
-/// JSON.
+/// Rounds the numbers of a moment of a film to the precision of the film's JSON, so that a film in memory looks the
+/// same as a film from JSON.
 pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     let mut rounded = moment;
     for place in [&mut rounded.position.x, &mut rounded.position.y] {
