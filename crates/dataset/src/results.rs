@@ -208,8 +208,8 @@ pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
     table(matrix.rows(VERSION))
 }
 
-/// Returns the ratios of a ranking (how many times worse than the best), a row for each condition, mechanism and metric. The columns are the columns of
-/// `coapace rank --format csv`.
+/// Returns the ratios of a ranking (how many times worse than the best), a row for each condition, mechanism and metric.
+/// The columns are the columns of `coapace rank --format csv`.
 ///
 /// # Errors
 /// An error of Arrow.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use crate::common::{Scratch, coapace, column, command, interrupt};
 
 /// The arguments of a reproduction of 30 runs.
-const SHORT: [&str; 5] = ["reproduce", "betzler2015", "--seeds", "2-2", "--quiet"];
+pub(crate) const PAPER: [&str; 5] = ["reproduce", "betzler2015", "--seeds", "2-2", "--quiet"];
 
 /// An artefact in memory.
 struct Artefact {
@@ -23,7 +23,7 @@ struct Artefact {
 static ARTEFACT: LazyLock<Artefact> = LazyLock::new(|| {
     let scratch = Scratch::new();
     let folder = scratch.file("artifact");
-    let rows = coapace(&[&SHORT[..], &["--format", "csv", "--artifact", &folder]].concat()).success();
+    let rows = coapace(&[&PAPER[..], &["--format", "csv", "--artifact", &folder]].concat()).success();
     let names = |part: &str| {
         let entries = fs::read_dir(format!("{folder}/{part}")).expect("a folder");
         let files = entries.map(|entry| entry.expect("an entry")).filter(|entry| entry.path().is_file());
@@ -87,7 +87,7 @@ fn an_artefact_has_the_rows_that_the_command_printed_and_repeats_identically() {
         "{said}"
     );
     assert_eq!(lines[2..], ["taken as recorded: the command line, the program and the moment of writing"]);
-    let occupied = coapace(&[&SHORT[..], &["--artifact", &folder]].concat());
+    let occupied = coapace(&[&PAPER[..], &["--artifact", &folder]].concat());
     assert!(occupied.failure(1).contains("name a new folder"), "{occupied:?}");
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{PipeWriter, pipe};
 use std::process::{Command, Output, Stdio};
 
+use crate::artifact::PAPER;
 use crate::common::{Scratch, coapace, command};
 
 /// A short run, with the rows for programs.
@@ -21,9 +22,6 @@ const ROWS: [&str; 12] = [
     "--format",
     "csv",
 ];
-
-/// A reproduction of 30 runs.
-const PAPER: [&str; 5] = ["reproduce", "betzler2015", "--seeds", "2-2", "--quiet"];
 
 /// Runs the command where no file may be longer than 2 KiB.
 fn short_of_disk(arguments: &[&str]) -> Output {

@@ -189,8 +189,7 @@ impl CapturedExchange {
         }
     }
 
-    /// Returns whether a message with the same Message ID or token is a copy of this exchange's message, and not a new
-    /// message that reuses the Message ID or token.
+    /// Returns whether a message with the same Message ID or token is a copy, and not a new message that reuses them.
     fn has_copy(&self, at: Time, seen: &SeenMessage) -> bool {
         let Some(last) = self.copies.last() else { return false };
         let since_first = at - self.began_at();
@@ -276,8 +275,7 @@ impl Exchanges {
         }
     }
 
-    /// Adds a separate or non-confirmable response to the exchange with the same token. Returns whether there is such
-    /// an exchange.
+    /// Adds a separate or non-confirmable response to the exchange with its token. Returns whether this exchange exists.
     fn respond(
         &mut self,
         at: Time,
